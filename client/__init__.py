@@ -1,0 +1,1 @@
+"""The halfbyte command: speaks HTTP to the service, and starts everything on one machine."""

@@ -1,0 +1,1 @@
+"""What service and worker agree on. The only code that speaks Redis."""

@@ -1,0 +1,61 @@
+"""Our own faults, and refusals at the edge. A candidate's fault is never an exception: see verdict.
+
+EvaluationError
+    InvalidSubmission        the client can mend it                            422
+        SourceTooLarge                                                         413
+    IdempotencyConflict      same key, another body                            422
+    JobNotFound                                                                404
+    QueueFull                carries the length and a wait                     503, Retry-After
+    QueueUnavailable         Redis is away                                     503, Retry-After
+    LeaseLost                cancelled, expired or taken over: write nothing
+"""
+
+
+class EvaluationError(Exception):
+    """Root of everything the service and the workers raise on purpose."""
+
+
+class InvalidSubmission(EvaluationError):
+    """The request breaks a rule; `field` is the path of what has to be changed."""
+
+    def __init__(self, field: str, message: str, **extra: object) -> None:
+        """Name the field, the rule, and further members for the problem document."""
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
+        self.extra = extra
+
+
+class SourceTooLarge(InvalidSubmission):
+    """The source is over the limit in bytes."""
+
+
+class IdempotencyConflict(EvaluationError):
+    """The Idempotency-Key was used before with another body."""
+
+
+class JobNotFound(EvaluationError):
+    """No such job, or it is past its retention."""
+
+
+class QueueFull(EvaluationError):
+    """The queue holds as many jobs as it may."""
+
+    def __init__(self, length: int, limit: int) -> None:
+        """Carry the length of the queue and its limit."""
+        super().__init__(f"the queue is full: {length} jobs wait, {limit} may")
+        self.length = length
+        self.limit = limit
+
+
+class QueueUnavailable(EvaluationError):
+    """Redis does not answer."""
+
+
+class LeaseLost(EvaluationError):
+    """The job is no longer ours: cancelled, expired or taken over. Write nothing."""
+
+    def __init__(self, cancelled: bool = False) -> None:
+        """Tell whether a cancel was the reason."""
+        super().__init__("cancelled" if cancelled else "lease expired or taken over")
+        self.cancelled = cancelled

@@ -1,0 +1,146 @@
+"""A job: an accepted submission with an id and a state."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from contract.submission import Mode, Submission
+from contract.verdict import Verdict
+
+
+class JobState(StrEnum):
+    """Where a job is."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    FINISHED = "finished"
+    """Has a verdict."""
+    FAILED = "failed"
+    """Has no verdict, through no fault of the candidate: has an error."""
+    CANCELLED = "cancelled"
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing can happen to the job any more."""
+        return self in (JobState.FINISHED, JobState.FAILED, JobState.CANCELLED)
+
+
+class Fault(BaseModel):
+    """Why a job has no verdict."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    reason: str
+    """A fixed word: `worker_lost`, `runner_failed`, `judge_failed`, `no_worker`, ..."""
+    message: str
+
+
+class Progress(BaseModel):
+    """How far a running job is."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    stage: str
+    """`starting`, `importing`, `testing` or `benchmarking`."""
+    case: int | None = None
+    """Index of the case that runs."""
+    cases: int = 0
+
+
+class Job(BaseModel):
+    """A job as it is stored. `position` is 1 for the job that runs next, null unless queued."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    id: str
+    number: int
+    state: JobState
+    mode: Mode
+    problem: str
+    kernel: str | None = None
+    filename: str | None = None
+    sha256: str | None = None
+    device: str
+    owner: str
+    attempts: int = 0
+    position: int | None = None
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    worker: str | None = None
+    progress: Progress | None = None
+    verdict: Verdict | None = None
+    error: Fault | None = None
+
+
+class Headline(BaseModel):
+    """The part of a verdict that a list shows."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    outcome: str
+    summary: str
+    geomean_us: float | None = None
+
+
+class JobSummary(BaseModel):
+    """A job as a list shows it: without its verdict, with the headline of it."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    job: Job
+    headline: Headline | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A worker's right to one attempt at a job. Every write is checked against it."""
+
+    job: Job
+    submission: Submission
+    worker: str
+    attempt: int
+
+
+class JobEvent(BaseModel):
+    """One event of a job's stream. `id` is what Last-Event-ID resumes from."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    id: str
+    type: str
+    """`state` with `{"state": ...}`, or `progress` with the members of Progress."""
+    data: dict[str, object]
+
+
+class WorkerState(StrEnum):
+    """What a worker does."""
+
+    STARTING = "starting"
+    IDLE = "idle"
+    BUSY = "busy"
+    DRAINING = "draining"
+    UNHEALTHY = "unhealthy"
+
+
+class WorkerInfo(BaseModel):
+    """A live worker as it describes itself."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    id: str
+    pid: int
+    host: str
+    device: str
+    """`cpu`, `H200`, ...: what jobs can ask for."""
+    serves: tuple[str, ...]
+    """All device names whose jobs it takes, the most special first: `H200`, `sm_90`, `any`."""
+    gpu: str | None = None
+    python: str
+    """`3.11`: whose grammar submissions are checked with."""
+    sandbox_level: int
+    job: str | None = None
+    state: WorkerState = WorkerState.STARTING
+    heartbeat_at: datetime | None = None

@@ -1,0 +1,147 @@
+"""What a client asks for, and the limits it is held to."""
+
+import hashlib
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from contract.errors import InvalidSubmission, SourceTooLarge
+from kernels.problem import Case, Problem
+from kernels.problems import PROBLEMS
+
+
+class Mode(StrEnum):
+    """How far a job goes."""
+
+    TEST = "test"
+    """Correctness."""
+    BENCHMARK = "benchmark"
+    """Correctness and times; on a worker without a GPU correctness only."""
+    RANKED = "ranked"
+    PROFILE = "profile"
+    COMPILE = "compile"
+
+
+class Limits(BaseModel):
+    """What a job may use. Resolved once at admission and carried with the job."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    import_s: float = 60
+    """Seconds for importing the file, compilation at import included."""
+    call_s: float = 30
+    """Seconds for one call on a GPU."""
+    emulated_call_s: float = 120
+    """Seconds for one call on a worker without a GPU."""
+    job_s: float = 300
+    """Seconds for the whole job once a worker has it."""
+    memory_bytes: int = 8 << 30
+    """Memory of the process that runs the candidate."""
+    log_bytes: int = 64 << 10
+    """Bytes kept of each of stdout and stderr: half from the head, half from the tail."""
+
+
+class RequestLimits(BaseModel):
+    """What a request may ask for."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    groups: int = 1024
+    cases: int = 64
+    extent: int = 65536
+    """Largest m, n or k."""
+    operand_bytes: int = 1 << 30
+    """Operands, scales and outputs of one case."""
+    source_bytes: int = 1_000_000
+
+    def check_source(self, source: bytes) -> None:
+        """Refuse a source that is too long.
+
+        Raises:
+            SourceTooLarge: over `source_bytes`.
+
+        """
+        if len(source) > self.source_bytes:
+            raise SourceTooLarge(
+                "source",
+                f"at most {self.source_bytes} bytes are accepted, got {len(source)}",
+                limit=self.source_bytes,
+            )
+
+    def check_cases(self, cases: tuple[Case, ...], field: str = "cases") -> None:
+        """Refuse cases over a limit.
+
+        Raises:
+            InvalidSubmission: naming the case, the limit and the value.
+
+        """
+        if len(cases) > self.cases:
+            raise InvalidSubmission(field, f"at most {self.cases} cases, got {len(cases)}")
+        for index, case in enumerate(cases):
+            path = f"{field}[{index}]"
+            if len(case.m) > self.groups:
+                raise InvalidSubmission(f"{path}.m", f"at most {self.groups} groups")
+            for name in ("m", "n", "k"):
+                for group, value in enumerate(getattr(case, name)):
+                    if value > self.extent:
+                        raise InvalidSubmission(
+                            f"{path}.{name}[{group}]", f"at most {self.extent}, got {value}"
+                        )
+            if case.operand_bytes > self.operand_bytes:
+                raise InvalidSubmission(
+                    path,
+                    f"operands, scales and outputs take {case.operand_bytes} bytes, "
+                    f"at most {self.operand_bytes} are accepted",
+                )
+
+
+class Submission(BaseModel):
+    """One request, resolved: every default is filled in and every limit checked."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    problem: str
+    mode: Mode
+    cases: tuple[Case, ...]
+    kernel: str | None = None
+    """Name of a built-in kernel; null where a source was sent."""
+    source: Annotated[bytes | None, Field(exclude=True)] = None
+    """The file as sent. Stored beside the rest, never inside its JSON."""
+    filename: str | None = None
+    device: str = "any"
+    targets: tuple[str, ...] = ()
+    callback_url: str | None = None
+    limits: Limits = Limits()
+
+    @property
+    def sha256(self) -> str | None:
+        """Digest of the source, null for a built-in kernel."""
+        return None if self.source is None else hashlib.sha256(self.source).hexdigest()
+
+
+def official_cases(problem: Problem, mode: Mode) -> tuple[Case, ...]:
+    """Return the cases that run where a request names none."""
+    match mode:
+        case Mode.TEST:
+            return problem.tests
+        case Mode.BENCHMARK | Mode.PROFILE:
+            return problem.benchmarks
+        case Mode.RANKED:
+            return problem.tests + problem.benchmarks
+        case Mode.COMPILE:
+            return ()
+
+
+def problem_named(name: str) -> Problem:
+    """Return a problem.
+
+    Raises:
+        InvalidSubmission: there is none of this name; the message lists those there are.
+
+    """
+    try:
+        return PROBLEMS[name]
+    except KeyError:
+        known = ", ".join(PROBLEMS)
+        raise InvalidSubmission("problem", f"unknown problem {name!r}; known: {known}") from None

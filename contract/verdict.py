@@ -1,0 +1,179 @@
+"""What judging found: one class an outcome, told apart by `outcome`. Only `Passed` has a score.
+
+A verdict is about the candidate. A fault of ours is never written here: the job fails instead.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from kernels.measurement import Comparison, Timing
+from kernels.problem import Distribution
+
+Outcome = Literal[
+    "passed",
+    "incorrect",
+    "crashed",
+    "compile_error",
+    "timed_out",
+    "out_of_memory",
+    "rejected",
+]
+
+
+class CaseResult(BaseModel):
+    """What was found for one case. `outcome` is null for a case that never ran."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    index: int
+    m: tuple[int, ...]
+    n: tuple[int, ...]
+    k: tuple[int, ...]
+    distribution: Distribution
+    outcome: Outcome | None = None
+    reason: str | None = None
+    """A fixed word for programs: `values`, `dtype`, `inputs_modified`, `signal`, ..."""
+    message: str | None = None
+    """A sentence for people: what, where, and what was expected."""
+    comparison: Comparison | None = None
+    """Null unless values were compared."""
+    timing: Timing | None = None
+
+
+class Log(BaseModel):
+    """What the candidate printed: head and tail of each, decoded with replacement."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    stdout: str = ""
+    stderr: str = ""
+    stdout_bytes: int = 0
+    """Bytes written, kept or not."""
+    stderr_bytes: int = 0
+    truncated: bool = False
+
+
+class Environment(BaseModel):
+    """The machine and the versions a verdict was found on."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    host: str
+    device: str
+    gpu: str | None = None
+    gpu_uuid: str | None = None
+    driver: str | None = None
+    cpu: str | None = None
+    python: str
+    torch: str
+    triton: str
+    cuda: str | None = None
+    halfbyte: str
+    sandbox: str = "none"
+    """How the runner was confined, in words."""
+
+
+class Score(BaseModel):
+    """Geometric mean of the medians of the scored cases."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    geomean_us: float
+
+
+class CompiledKernel(BaseModel):
+    """One kernel of a compile or profile job."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    name: str
+    target: str
+    instructions: dict[str, int]
+    registers: int
+    spill_bytes: int
+    shared_bytes: int
+    tma: bool
+    links: dict[str, str] = {}
+
+
+class _Verdict(BaseModel):
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    summary: str
+    """One sentence: the outcome, and for a failure the first place it was found."""
+    cases: tuple[CaseResult, ...] = ()
+    environment: Environment
+    sandbox_level: int
+    emulated: bool
+    """True where a CPU stood in for a GPU: correctness only, never ranked."""
+    log: Log = Log()
+    seed: str | None = None
+    """The job's 128-bit seed in hex; null while it is secret."""
+    reproduce: str | None = None
+    """A request body that repeats the first failing case, or the first case."""
+    kernels: tuple[CompiledKernel, ...] = ()
+
+
+class _Failed(_Verdict):
+    score: None = None
+
+
+class Passed(_Verdict):
+    """Every call of every case was right."""
+
+    outcome: Literal["passed"] = "passed"
+    score: Score | None = None
+    """Null where nothing was timed."""
+
+
+class Incorrect(_Failed):
+    """Wrong values, shape, dtype, count or type, or changed inputs."""
+
+    outcome: Literal["incorrect"] = "incorrect"
+
+
+class Crashed(_Failed):
+    """The candidate raised, exited, died of a signal, or could not be imported."""
+
+    outcome: Literal["crashed"] = "crashed"
+
+
+class CompileError(_Failed):
+    """A compiler refused or aborted."""
+
+    outcome: Literal["compile_error"] = "compile_error"
+
+
+class TimedOut(_Failed):
+    """Over a limit of time."""
+
+    outcome: Literal["timed_out"] = "timed_out"
+
+
+class OutOfMemory(_Failed):
+    """Over the limit of memory."""
+
+    outcome: Literal["out_of_memory"] = "out_of_memory"
+
+
+class Rejected(_Failed):
+    """A forged clock, a time below what physics allows, or a kernel left running."""
+
+    outcome: Literal["rejected"] = "rejected"
+
+
+Verdict = Annotated[
+    Passed | Incorrect | Crashed | CompileError | TimedOut | OutOfMemory | Rejected,
+    Field(discriminator="outcome"),
+]
+VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
+CLASSES: dict[Outcome, type[_Verdict]] = {
+    "passed": Passed,
+    "incorrect": Incorrect,
+    "crashed": Crashed,
+    "compile_error": CompileError,
+    "timed_out": TimedOut,
+    "out_of_memory": OutOfMemory,
+    "rejected": Rejected,
+}

@@ -1,0 +1,1 @@
+"""The ground: formats, reference, comparison, kernels. Knows no jobs, HTTP or Redis."""

@@ -1,0 +1,84 @@
+"""What was found: a comparison with the reference, a timing. Standard library only."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+NonFinite = Literal["NaN", "Infinity", "-Infinity"]
+Number = float | NonFinite
+"""A number as it may stand in JSON: non-finite ones are words."""
+
+
+def number(value: float) -> Number:
+    """Return `value`, or its word where it is not finite."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The element that is furthest outside the bound, or the first of its kind."""
+
+    group: int
+    row: int
+    col: int
+    got: Number
+    expected: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Outputs against the float64 reference, over all groups and all calls of a case.
+
+    Errors are taken over elements that are finite on both sides; `mismatched_elements` counts every
+    element outside the bound, NaN and infinity included.
+    """
+
+    max_abs_error: float
+    max_rel_error: float
+    mismatched_elements: int
+    non_finite_elements: int
+    """Outputs that are NaN or infinite, expected or not."""
+    bit_exact: bool
+    worst: Worst | None
+    """Null where everything is within the bound."""
+
+    def __post_init__(self) -> None:
+        """Keep non-finite numbers out of what becomes JSON.
+
+        Raises:
+            ValueError: an error figure is NaN or infinite.
+
+        """
+        if not (math.isfinite(self.max_abs_error) and math.isfinite(self.max_rel_error)):
+            raise ValueError("errors are taken over finite elements and must be finite")
+
+    @property
+    def within_bound(self) -> bool:
+        """Whether every element passes."""
+        return self.mismatched_elements == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Device time of one case in microseconds, and how it was measured."""
+
+    median_us: float
+    p10_us: float
+    p90_us: float
+    samples: int
+    method: str
+    event_median_us: float
+    wall_median_us: float
+    overhead_us: float
+    end_to_end_us: float
+    unstable: bool
+    launch_bound: bool
+    tflops: float
+    gbytes_per_s: float
+    speed_of_light_us: float
+    fraction_of_speed_of_light: float
+    samples_us: tuple[float, ...] = ()

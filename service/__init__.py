@@ -1,0 +1,1 @@
+"""HTTP in, JSON out. Knows the contract and nothing else of ours."""

@@ -1,0 +1,1 @@
+"""Modules that competition files import by name: task, utils, reference."""

@@ -1,0 +1,1 @@
+"""The sandboxed process: imports a submission and calls it, nothing else."""
