@@ -1,0 +1,74 @@
+"""Level 0: a session, a scratch folder and resource limits. Keeps accidents in, not attackers."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from worker.sandbox.confinement import Confined, Launch
+
+FILE_BYTES = 1 << 30
+
+
+class UnconfinedProcess:
+    """A process group of its own."""
+
+    def __init__(self, process: subprocess.Popen[bytes], scratch: Path) -> None:
+        """Own the process and its scratch folder."""
+        self._process = process
+        self._scratch = scratch
+
+    @property
+    def pid(self) -> int:
+        """The group's leader."""
+        return self._process.pid
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Return the exit status, None while it lives."""
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def out_of_memory(self) -> bool:
+        """Return False: only the process itself sees its limit here, as a failed allocation."""
+        return False
+
+    def destroy(self) -> None:
+        """Kill the group and remove the scratch folder."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+class Unconfined:
+    """No sandbox. Runs only where an operator asks for it by name; never ranked."""
+
+    level = 0
+    description = "none: a separate process with an empty environment"
+
+    def start(self, launch: Launch) -> Confined:
+        """Start a process in its own session, limited in data, file size and core files."""
+        scratch = Path(tempfile.mkdtemp(prefix="halfbyte-run-"))
+        process = subprocess.Popen(
+            launch.argv,
+            env={**launch.environment, "HOME": str(scratch), "TMPDIR": str(scratch)},
+            cwd=scratch,
+            stdin=subprocess.DEVNULL,
+            stdout=launch.stdout_fd,
+            stderr=launch.stderr_fd,
+            pass_fds=(launch.socket_fd,),
+            start_new_session=True,
+        )
+        for limit, value in (
+            (resource.RLIMIT_DATA, launch.memory_bytes),
+            (resource.RLIMIT_FSIZE, FILE_BYTES),
+            (resource.RLIMIT_CORE, 0),
+        ):
+            resource.prlimit(process.pid, limit, (value, value))
+        return UnconfinedProcess(process, scratch)
