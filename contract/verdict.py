@@ -117,6 +117,10 @@ class _Verdict(BaseModel):
 
 class _Failed(_Verdict):
     score: None = None
+    reason: str
+    """The fixed word of the first failure: of a case, or of the import before any."""
+    message: str
+    """Its sentence, with the traceback where there is one."""
 
 
 class Passed(_Verdict):
@@ -168,12 +172,3 @@ Verdict = Annotated[
     Field(discriminator="outcome"),
 ]
 VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
-CLASSES: dict[Outcome, type[_Verdict]] = {
-    "passed": Passed,
-    "incorrect": Incorrect,
-    "crashed": Crashed,
-    "compile_error": CompileError,
-    "timed_out": TimedOut,
-    "out_of_memory": OutOfMemory,
-    "rejected": Rejected,
-}

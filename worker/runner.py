@@ -1,1 +1,240 @@
-"""The sandboxed process: imports a submission and calls it, nothing else."""
+"""The process that runs a stranger's file: imports it, calls it, and answers. Nothing else.
+
+Theory of operation
+    The judge starts this module in a sandbox, with one socket and nothing to find: no seed, no
+    expected value, no credential, an empty environment. It imports torch and triton, says READY and
+    waits as a warm spare. A Job record brings two descriptors, the arena and the source. The source
+    is written into the private scratch folder (Triton reads it back) and imported as `submission`.
+    Then one Call record a call: the views of the slot are laid over the arena, the candidate is
+    called, the device is synchronised, and what it returned is checked for count, type, shape and
+    dtype. A returned tensor that is not the given output is copied there. One Answer goes back.
+
+    From the import on, everything in this process belongs to the candidate. The checks made here
+    spare an honest author a puzzle; they protect nothing. The judge believes only the bytes in the
+    arena, its own clock and the exit status.
+"""
+
+import array
+import importlib.util
+import mmap
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import torch
+import triton  # noqa: F401  (warm: candidates import it)
+
+from kernels.operands import submission_data
+from worker.arena import Slot, attach, read_shapes
+from worker.process_tree import die_with_parent
+from worker.protocol import CALL_BYTES, JOB_BYTES, Answer, Call, Job, Status
+
+COMPETITION: Final = Path(__file__).parent / "competition"
+COMPILER_ERRORS: Final = {
+    "CompilationError",
+    "OutOfResources",
+    "PTXASError",
+    "MLIRCompilationError",
+    "CppCompileError",
+}
+COMPILER_WORDS: Final = (
+    "Error building extension",
+    "PassManager::run failed",
+    "ptxas",
+    "nvcc",
+)
+MEMORY_WORDS: Final = ("can't allocate memory", "CUDA out of memory", "std::bad_alloc")
+
+Candidate = Callable[[object], object]
+
+
+class WrongOutput(Exception):
+    """What the candidate returned cannot be compared."""
+
+    def __init__(self, status: Status, message: str, group: int = 0) -> None:
+        """Carry the status and the group it was found in."""
+        super().__init__(message)
+        self.status = status
+        self.group = group
+
+
+def main() -> None:
+    """Serve one job on the socket whose descriptor is the first argument."""
+    die_with_parent()
+    judge = socket.socket(fileno=int(sys.argv[1]))
+    emulated = not torch.cuda.is_available()
+    if emulated:
+        from kernels import emulation  # noqa: PLC0415  (patches torch.cuda: only where needed)
+
+        emulation.install()
+    judge.send(Answer(0, Status.READY, text=f"torch {torch.__version__}").pack())
+    job, arena_fd, source_fd = receive_job(judge)
+    mapping, memory = attach(arena_fd, job.arena_bytes)
+    source = os.pread(source_fd, job.source_bytes, 0)
+    os.close(arena_fd)
+    os.close(source_fd)
+
+    answer, candidate = import_candidate(source)
+    judge.send(answer.pack())
+    while candidate is not None:
+        record = judge.recv(CALL_BYTES)
+        if not record:
+            return
+        judge.send(run_call(candidate, Call.unpack(record), mapping, memory).pack())
+
+
+def receive_job(judge: socket.socket) -> tuple[Job, int, int]:
+    """Wait for the job and its two descriptors."""
+    space = socket.CMSG_SPACE(2 * array.array("i").itemsize)
+    record, ancillary, _, _ = judge.recvmsg(JOB_BYTES, space)
+    if not record:
+        sys.exit(0)
+    descriptors = array.array("i", ancillary[0][2])
+    return Job.unpack(record), descriptors[0], descriptors[1]
+
+
+def import_candidate(source: bytes) -> tuple[Answer, Candidate | None]:
+    """Import the file as `submission` and find its entry point."""
+    path = Path("submission.py").absolute()
+    path.write_bytes(source)
+    sys.path[:0] = [str(path.parent), str(COMPETITION)]
+    sys.dont_write_bytecode = True
+    try:
+        spec = importlib.util.spec_from_file_location("submission", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["submission"] = module
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        print_traceback(error)
+        return failure(0, error), None
+    candidate = getattr(module, "custom_kernel", None)
+    if not callable(candidate):
+        return Answer(0, Status.NO_ENTRY, text="the file defines no callable custom_kernel"), None
+    return Answer(0, Status.IMPORTED), candidate
+
+
+def run_call(candidate: Candidate, call: Call, mapping: mmap.mmap, memory: torch.Tensor) -> Answer:
+    """Call the candidate once and put what it returned into the slot."""
+    slot = Slot.over(memory, call.offset, read_shapes(mapping, call.offset, call.groups))
+    data = submission_data(slot.operands, slot.outputs)
+    given = [c for _, _, c in data[0]]
+    try:
+        started_s = time.perf_counter()
+        returned = candidate(data)
+        settle(returned, given)
+        event_us = (time.perf_counter() - started_s) * 1e6
+    except WrongOutput as wrong:
+        return Answer(call.token, wrong.status, wrong.group, text=str(wrong))
+    except BaseException as error:
+        print_traceback(error)
+        return failure(call.token, error)
+    return Answer(call.token, Status.DONE, event_us=event_us)
+
+
+def settle(returned: object, given: Sequence[torch.Tensor]) -> None:
+    """Check the returned list and copy into `given` whatever is not already there.
+
+    Raises:
+        WrongOutput: count, type, shape or dtype is not that of the given outputs.
+
+    """
+    if not isinstance(returned, list | tuple):
+        raise WrongOutput(
+            Status.WRONG_TYPE,
+            f"custom_kernel returned {described(returned)}, "
+            f"expected a list of {len(given)} tensors, one a group",
+        )
+    if len(returned) != len(given):
+        raise WrongOutput(
+            Status.WRONG_COUNT,
+            f"custom_kernel returned {len(returned)} tensors, expected {len(given)}, one a group",
+        )
+    for group, (tensor, output) in enumerate(zip(returned, given, strict=True)):
+        if type(tensor) is not torch.Tensor:
+            raise WrongOutput(
+                Status.WRONG_TYPE,
+                f"group {group}: got {described(tensor)}, expected exactly torch.Tensor",
+                group,
+            )
+        if tensor.dtype != output.dtype:
+            raise WrongOutput(
+                Status.WRONG_DTYPE,
+                f"group {group}: got dtype {tensor.dtype}, expected {output.dtype}",
+                group,
+            )
+        if tensor.shape != output.shape:
+            raise WrongOutput(
+                Status.WRONG_SHAPE,
+                f"group {group}: got shape {list(tensor.shape)}, expected {list(output.shape)}",
+                group,
+            )
+        if tensor.data_ptr() != output.data_ptr() or tensor.stride() != output.stride():
+            output.copy_(tensor.detach())
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def described(value: object) -> str:
+    """Name a value's type in words."""
+    if value is None:
+        return "None"
+    kind = type(value)
+    if kind is torch.Tensor:
+        return "one tensor"
+    return f"a {kind.__module__}.{kind.__qualname__}".replace("a builtins.", "a ")
+
+
+def failure(token: int, error: BaseException) -> Answer:
+    """Turn an exception into an answer: class, words, and the traceback below our frames."""
+    if isinstance(error, MemoryError) or any(word in words(error) for word in MEMORY_WORDS):
+        status = Status.MEMORY
+    elif not isinstance(error, Exception):
+        status = Status.EXITED
+    elif COMPILER_ERRORS & {kind.__name__ for kind in type(error).__mro__} or any(
+        word in words(error) for word in COMPILER_WORDS
+    ):
+        status = Status.COMPILER
+    else:
+        status = Status.RAISED
+    headline = f"{type(error).__name__}: {words(error)}"
+    return Answer(token, status, text=f"{headline}\n\n{trace(error)}")
+
+
+def print_traceback(error: BaseException) -> None:
+    """Show the whole traceback in the candidate's log, as Python itself would."""
+    with suppress(BaseException):
+        traceback.print_exception(error)
+        sys.stderr.flush()
+
+
+def words(error: BaseException) -> str:
+    """Return the exception's message; a `__str__` that raises is not our problem."""
+    try:
+        return str(error)
+    except BaseException:
+        return "(its message could not be read)"
+
+
+def trace(error: BaseException) -> str:
+    """Return the traceback from the candidate's file on."""
+    try:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if frame.filename != __file__]
+        shown = [frame for frame in own if not frame.filename.startswith("<frozen importlib")]
+        return "".join(traceback.format_list(shown[-12:]))
+    except BaseException:
+        return "(its traceback could not be read)"
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    main()

@@ -1,0 +1,132 @@
+"""The worker's handle on its judge: start it, hand it a job, hear from it, replace it."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from typing import Final
+
+from pydantic import BaseModel
+
+from contract.submission import Submission
+from worker.messages import (
+    FROM_JUDGE,
+    Begin,
+    Cancel,
+    Configure,
+    Failed,
+    FromJudge,
+    Judged,
+    Ready,
+    Stopped,
+    line,
+)
+from worker.process_tree import kill_strays
+from worker.settings import WorkerSettings
+
+START_S: Final = 120
+LINE_BYTES: Final = 64 << 20
+"""Longest message: a verdict of 64 cases of 1 024 groups stays far below."""
+
+
+class JudgeLost(Exception):
+    """The judge ended, or never came up. Our fault."""
+
+
+class JudgeClient:
+    """One judge process."""
+
+    def __init__(self, settings: WorkerSettings, environment: Mapping[str, str]) -> None:
+        """Start nothing yet. `environment` is all that the judge gets: no credentials."""
+        self._settings = settings
+        self._environment = environment
+        self._process: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def start(self) -> Ready:
+        """Start the process and wait until it can judge.
+
+        Raises:
+            JudgeLost: it did not come up.
+
+        """
+        ours, theirs = socket.socketpair()
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-I",
+                "-m",
+                "worker.judge_main",
+                str(theirs.fileno()),
+                env=self._environment,
+                stdin=asyncio.subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        finally:
+            theirs.close()
+        self._reader, self._writer = await asyncio.open_connection(sock=ours, limit=LINE_BYTES)
+        await self._send(Configure(settings=self._settings))
+        try:
+            async with asyncio.timeout(START_S):
+                ready = await self._receive()
+        except TimeoutError:
+            await self.close()
+            raise JudgeLost(f"the judge did not come up within {START_S} s") from None
+        if not isinstance(ready, Ready):
+            await self.close()
+            raise JudgeLost(f"the judge began with {ready.type}")
+        return ready
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process is not None and self._process.returncode is None
+
+    async def judge(self, submission: Submission, source: bytes) -> AsyncIterator[FromJudge]:
+        """Yield progress, and the end last.
+
+        Raises:
+            JudgeLost: the process ended instead.
+
+        """
+        await self._send(Begin(submission=submission, source=source))
+        while True:
+            message = await self._receive()
+            yield message
+            if isinstance(message, Judged | Failed | Stopped):
+                return
+
+    async def cancel(self) -> None:
+        """Ask for the running job to be stopped; `Stopped` comes through `judge`."""
+        with suppress(JudgeLost):
+            await self._send(Cancel())
+
+    async def close(self) -> None:
+        """Kill the process; its runners follow it."""
+        if self._writer is not None:
+            self._writer.close()
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            await self._process.wait()
+            kill_strays(())
+
+    async def _send(self, message: BaseModel) -> None:
+        assert self._writer is not None
+        try:
+            self._writer.write(line(message))
+            await self._writer.drain()
+        except ConnectionError as error:
+            raise JudgeLost("the judge is gone") from error
+
+    async def _receive(self) -> FromJudge:
+        assert self._reader is not None
+        text = await self._reader.readline()
+        if not text:
+            raise JudgeLost("the judge ended without a word")
+        return FROM_JUDGE.validate_json(text)

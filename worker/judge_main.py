@@ -1,0 +1,208 @@
+"""The judge's process: `python -m worker.judge_main FD`, started by the worker and by nobody else.
+
+One thread reads the worker's messages, so that a cancel ends the runner at once, whatever the main
+thread computes. The main thread takes jobs one by one and keeps the spares warm in between. When
+the worker ends, its socket ends, and everything here ends with it.
+"""
+
+import logging
+import os
+import queue
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from contract.job import Fault, Progress
+from contract.submission import Submission
+from contract.verdict import VERDICT, Log, Verdict
+from kernels.catalog import candidate_source
+from worker.environment import describe_machine
+from worker.judge import Judge, Judgement, case_seed
+from worker.messages import (
+    TO_JUDGE,
+    Begin,
+    Cancel,
+    Configure,
+    Failed,
+    FromJudge,
+    Judged,
+    Progressed,
+    Ready,
+    Stopped,
+    line,
+)
+from worker.process_tree import adopt_orphans, be_opaque, die_with_parent, kill_strays
+from worker.reproduce import request_body
+from worker.runner_process import Interrupted, RunnerFailed, RunnerProcess
+from worker.sandbox.unconfined import Unconfined
+from worker.seeds import random_seed
+from worker.settings import WorkerSettings
+from worker.spares import Spares
+from worker.summary import summarise
+
+RUNNER_ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "TRITON_INTERPRET": "1",
+    "TRITON_DEFAULT_FP_FUSION": "1",
+}
+
+log = logging.getLogger("halfbyte.judge")
+
+
+class JudgeProcess:
+    """Jobs in, verdicts out, on one socket."""
+
+    def __init__(
+        self, settings: WorkerSettings, messages: Iterator[bytes], out: socket.socket
+    ) -> None:
+        """Choose the sandbox; start nothing yet."""
+        sandbox = Unconfined()
+        self._out = out
+        self._messages = messages
+        self._environment = describe_machine(sandbox.description)
+        self._sandbox_level = sandbox.level
+        self._spares = Spares(sandbox, RUNNER_ENVIRONMENT, settings.limits, settings.spares)
+        self._jobs: queue.SimpleQueue[Begin] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._runner: RunnerProcess | None = None
+        self._cancel_fd: int | None = None
+
+    def serve(self) -> None:
+        """Judge until the worker is gone."""
+        self._spares.fill()
+        threading.Thread(target=self._listen, name="listen", daemon=True).start()
+        self._send(
+            Ready(environment=self._environment, sandbox_level=self._sandbox_level, emulated=True)
+        )
+        while True:
+            begin = self._jobs.get()
+            with self._cancellable() as cancel_fd:
+                self._send(self._judged(begin, cancel_fd))
+            self._spares.fill()
+
+    def _listen(self) -> None:
+        for text in self._messages:
+            match TO_JUDGE.validate_json(text):
+                case Begin() as begin:
+                    self._jobs.put(begin)
+                case Cancel():
+                    self._cancel()
+                case Configure():
+                    raise ValueError("configured twice")
+        os._exit(0)  # the worker is gone; our children follow us
+
+    def _cancel(self) -> None:
+        with self._lock:
+            if self._cancel_fd is not None:
+                os.eventfd_write(self._cancel_fd, 1)
+            if self._runner is not None:
+                self._runner.destroy()
+
+    @contextmanager
+    def _cancellable(self) -> Iterator[int]:
+        fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        with self._lock:
+            self._cancel_fd = fd
+        try:
+            yield fd
+        finally:
+            with self._lock:
+                self._cancel_fd = self._runner = None
+            os.close(fd)
+
+    def _judged(self, begin: Begin, cancel_fd: int) -> FromJudge:
+        """Judge one job and clean up behind it."""
+        runner: RunnerProcess | None = None
+        try:
+            self._send(Progressed(progress=Progress(stage="starting")))
+            runner = self._spares.take(begin.submission.limits, cancel_fd)
+            with self._lock:
+                self._runner = runner
+            return self._run(begin, runner, cancel_fd)
+        except Interrupted:
+            return Stopped()
+        except RunnerFailed as error:
+            log.exception("runner failed")
+            return Failed(fault=Fault(reason="runner_failed", message=str(error)))
+        except Exception as error:
+            log.exception("judge failed")
+            return Failed(fault=Fault(reason="judge_failed", message=f"{error!r}"))
+        finally:
+            if runner is not None:
+                runner.close()
+            kill_strays(self._spares.pids())
+
+    def _run(self, begin: Begin, runner: RunnerProcess, cancel_fd: int) -> FromJudge:
+        submission = begin.submission
+        source = begin.source or candidate_source(submission.kernel or "auto")
+        seed = random_seed()
+        judge = Judge(submission, seed, runner, cancel_fd)
+        for step in judge.judge(source, emulated=True):
+            if isinstance(step, Judgement):
+                runner.close()
+                if cancelled(cancel_fd):
+                    raise Interrupted
+                return Judged(verdict=self._verdict(submission, seed, step, runner))
+            self._send(Progressed(progress=step))
+        raise AssertionError("a judge always ends with a judgement")
+
+    def _verdict(
+        self, submission: Submission, seed: int, found: Judgement, runner: RunnerProcess
+    ) -> Verdict:
+        failing = next((c for c in found.cases if c.outcome not in (None, "passed")), None)
+        shown = 0 if failing is None else failing.index
+        fields: dict[str, object] = {
+            "summary": summarise(found),
+            "cases": found.cases,
+            "environment": self._environment,
+            "sandbox_level": self._sandbox_level,
+            "emulated": True,
+            "log": Log(
+                stdout=runner.stdout.text(),
+                stderr=runner.stderr.text(),
+                stdout_bytes=runner.stdout.total_bytes,
+                stderr_bytes=runner.stderr.total_bytes,
+                truncated=runner.stdout.truncated or runner.stderr.truncated,
+            ),
+            "seed": f"{seed:032x}",
+            "reproduce": request_body(
+                submission, shown, case_seed(seed, shown, submission.cases[shown])
+            ),
+        }
+        if found.failure is not None:
+            fields |= {"reason": found.failure.reason, "message": found.failure.message}
+        outcome = "passed" if found.failure is None else found.failure.outcome
+        return VERDICT.validate_python({"outcome": outcome, **fields})
+
+    def _send(self, message: FromJudge) -> None:
+        self._out.sendall(line(message))
+
+
+def cancelled(cancel_fd: int) -> bool:
+    """Whether a cancel came, also one that ended the runner while we computed."""
+    try:
+        os.eventfd_read(cancel_fd)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def main() -> None:
+    """Read the configuration and serve."""
+    die_with_parent()
+    be_opaque()
+    adopt_orphans()
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO)
+    worker = socket.socket(fileno=int(sys.argv[1]))
+    worker.set_inheritable(False)
+    messages = iter(worker.makefile("rb"))
+    first = TO_JUDGE.validate_json(next(messages))
+    assert isinstance(first, Configure)
+    JudgeProcess(first.settings, messages, worker).serve()
+
+
+if __name__ == "__main__":
+    main()

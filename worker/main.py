@@ -1,0 +1,60 @@
+"""The worker's process: `python -m worker.main`."""
+
+import asyncio
+import logging
+import os
+import platform
+import secrets
+import signal
+import socket
+import sys
+from typing import Final
+
+from contract.job import WorkerInfo
+from contract.queue import JobQueue
+from contract.settings import QueueSettings
+from worker.judge_client import JudgeClient
+from worker.loop import Worker
+from worker.process_tree import adopt_orphans
+from worker.settings import WorkerSettings
+
+JUDGE_ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+
+
+async def serve(settings: WorkerSettings, queue_settings: QueueSettings) -> None:
+    """Start the judge, join the queue, and work until a signal says stop."""
+    adopt_orphans()
+    judge = JudgeClient(settings, JUDGE_ENVIRONMENT)
+    ready = await judge.start()
+    queue = JobQueue.connect(queue_settings)
+    name = settings.name or f"{socket.gethostname()}-{os.getpid()}"
+    info = WorkerInfo(
+        id=f"{name}-{secrets.token_hex(3)}",
+        pid=os.getpid(),
+        host=socket.gethostname(),
+        device=ready.environment.device,
+        serves=(ready.environment.device, "any"),
+        gpu=ready.environment.gpu,
+        python=".".join(platform.python_version_tuple()[:2]),
+        sandbox_level=ready.sandbox_level,
+    )
+    worker = Worker(queue, judge, info, settings, queue_settings)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, worker.stop)
+    try:
+        await worker.run()
+    finally:
+        await queue.close()
+
+
+def main() -> None:
+    """Read the settings once and serve."""
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(name)s %(message)s"
+    )
+    asyncio.run(serve(WorkerSettings(), QueueSettings()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""The records between judge and runner: fixed size, fixed fields, no pickle. Both import this.
+
+Judge to runner: one `Job` with the descriptors of arena and source, then a `Call` a call.
+Runner to judge: `Answer`s. The judge trusts no field of an answer: `status` decides only what the
+candidate is blamed for, the values are read from the arena, and a `token` that was not just handed
+out breaks the protocol. Descriptors sent by a runner are never received.
+"""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, Self
+
+MAGIC: Final = 0x68423031
+TEXT_BYTES: Final = 3072
+_JOB: Final = struct.Struct("<IQI?")
+_CALL: Final = struct.Struct("<IQQI")
+_ANSWER: Final = struct.Struct(f"<IQHIdH{TEXT_BYTES}s")
+
+JOB_BYTES: Final = _JOB.size
+CALL_BYTES: Final = _CALL.size
+ANSWER_BYTES: Final = _ANSWER.size
+
+
+class ProtocolError(Exception):
+    """A record of the wrong size, magic, status or token."""
+
+
+class Status(IntEnum):
+    """What became of a step in the runner."""
+
+    READY = 0
+    """Warm: torch and triton are imported."""
+    IMPORTED = 1
+    DONE = 2
+    NO_ENTRY = 3
+    """The file has no callable `custom_kernel`."""
+    RAISED = 4
+    COMPILER = 5
+    """A compiler's exception."""
+    MEMORY = 6
+    WRONG_TYPE = 7
+    WRONG_COUNT = 8
+    WRONG_SHAPE = 9
+    WRONG_DTYPE = 10
+    EXITED = 11
+    """`sys.exit` or another exception that is no `Exception`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Sent once, with two descriptors: arena and source."""
+
+    arena_bytes: int
+    source_bytes: int
+    emulated: bool
+
+    def pack(self) -> bytes:
+        """Return the record."""
+        return _JOB.pack(MAGIC, self.arena_bytes, self.source_bytes, self.emulated)
+
+    @classmethod
+    def unpack(cls, record: bytes) -> Self:
+        """Read the record."""
+        magic, arena_bytes, source_bytes, emulated = _JOB.unpack(record)
+        if magic != MAGIC:
+            raise ProtocolError("not a job record")
+        return cls(arena_bytes, source_bytes, emulated)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Run the candidate once on the slot at `offset`, whose head is the table of group shapes."""
+
+    token: int
+    offset: int
+    groups: int
+
+    def pack(self) -> bytes:
+        """Return the record."""
+        return _CALL.pack(MAGIC, self.token, self.offset, self.groups)
+
+    @classmethod
+    def unpack(cls, record: bytes) -> Self:
+        """Read the record."""
+        magic, token, offset, groups = _CALL.unpack(record)
+        if magic != MAGIC:
+            raise ProtocolError("not a call record")
+        return cls(token, offset, groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a step: the token of its call (0 before the first), and words for people."""
+
+    token: int
+    status: Status
+    group: int = 0
+    """The group a wrong output was found in."""
+    event_us: float = 0.0
+    """The runner's own claim of the device time. Only ever an upper hint: see the judge's clock."""
+    text: str = ""
+
+    def pack(self) -> bytes:
+        """Return the record; a long text keeps its head and its tail."""
+        text = shorten(self.text.encode("utf-8", "replace"), TEXT_BYTES)
+        return _ANSWER.pack(
+            MAGIC, self.token, self.status, self.group, self.event_us, len(text), text
+        )
+
+    @classmethod
+    def unpack(cls, record: bytes) -> Self:
+        """Read a record from a hostile process.
+
+        Raises:
+            ProtocolError: wrong size, magic, status or length of text.
+
+        """
+        if len(record) != ANSWER_BYTES:
+            raise ProtocolError(f"a record of {len(record)} bytes")
+        magic, token, status, group, event_us, length, text = _ANSWER.unpack(record)
+        if magic != MAGIC or length > TEXT_BYTES:
+            raise ProtocolError("a malformed record")
+        try:
+            known = Status(status)
+        except ValueError:
+            raise ProtocolError(f"unknown status {status}") from None
+        return cls(token, known, group, event_us, text[:length].decode("utf-8", "replace"))
+
+
+def shorten(text: bytes, limit_bytes: int) -> bytes:
+    """Cut the middle out of what is longer than the limit, and say how much went."""
+    if len(text) <= limit_bytes:
+        return text
+    mark = f"\n... {len(text) - limit_bytes} bytes and more left out ...\n".encode()
+    keep = (limit_bytes - len(mark)) // 2
+    return text[:keep] + mark + text[-keep:]

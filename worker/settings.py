@@ -1,0 +1,31 @@
+"""Settings of a worker. Read from HALFBYTE_WORKER_... once, in `worker.main`."""
+
+from typing import Literal
+
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from contract.submission import Limits
+
+
+class WorkerSettings(BaseSettings):
+    """What one worker may do, and with what."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="HALFBYTE_WORKER_",
+        env_nested_delimiter="__",
+        frozen=True,
+        use_attribute_docstrings=True,
+    )
+
+    name: str = ""
+    """Part of the worker's id; host and process id where empty."""
+    spares: int = 2
+    """Warm runners that wait with torch and triton imported."""
+    sandbox: Literal["best", "none"] = "best"
+    """`best`: the highest level this machine allows. `none`: level 0, never ranked."""
+    limits: Limits = Limits()
+    """What spares are started with; a job with another memory limit starts a cold runner."""
+    grace_s: float = 30
+    """On SIGTERM, how long a running job may still finish before it goes back to the queue."""
+    outer_margin_s: float = 60
+    """A judge that needs this much longer than twice the job's limit is replaced."""

@@ -1,0 +1,20 @@
+"""The one sentence of a verdict."""
+
+from worker.judge import Judgement
+
+
+def summarise(found: Judgement) -> str:
+    """Say the outcome, and for a failure the first place it was found."""
+    failure = found.failure
+    total = len(found.cases)
+    if failure is None:
+        exact = sum(1 for case in found.cases if case.comparison and case.comparison.bit_exact)
+        return f"passed: {total} {plural(total, 'case')} in {found.calls} calls, {exact} bit-exact"
+    failing = next((case for case in found.cases if case.outcome not in (None, "passed")), None)
+    where = "at import" if failing is None else f"in case {failing.index} ({total} in all)"
+    return f"{failure.outcome.replace('_', ' ')} {where}: {failure.headline}"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return the noun in the number that fits."""
+    return noun if count == 1 else f"{noun}s"
