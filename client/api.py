@@ -1,0 +1,217 @@
+"""HalfbyteClient: the HTTP interface as typed methods, for the command line and for other programs.
+
+Reads are tried again while there is no answer, or the service says 503; so are submissions, which
+carry an Idempotency-Key of the client's own making: however often one arrives, it is one job.
+"""
+
+import base64
+import logging
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import cast
+from urllib.parse import quote
+
+import httpx
+
+from client.errors import ApiError, Refused, ServiceFailed, Unreachable
+from client.sse import Event, events
+from client.terminal import plain
+from client.wire import CaseRequest, JobList, JobView
+
+CONNECT_S = 5.0
+ANSWER_S = 30.0
+SILENCE_S = 60.0
+"""An event stream is taken for broken when nothing arrives for so long, comments included."""
+FIRST_DELAY_S = 0.2
+LAST_DELAY_S = 5.0
+MAX_WAIT_S = 60
+"""The longest wait that the service holds one request for."""
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+log = logging.getLogger(__name__)
+
+
+class HalfbyteClient:
+    """One service, and the key that it knows us by.
+
+    Every method raises Unreachable, Refused or ServiceFailed (see client.errors).
+    """
+
+    def __init__(self, url: str, key: str | None = None, patience_s: float = 15.0) -> None:
+        """Speak to the service at `url`, and try for `patience_s` before giving up on an answer.
+
+        Raises:
+            ValueError: `url` is no http or https address.
+
+        """
+        self.url = url.rstrip("/")
+        self._patience_s = patience_s
+        try:
+            parsed = httpx.URL(self.url)
+        except httpx.InvalidURL as error:
+            raise ValueError(f"{url!r} is no address: {error}") from None
+        if parsed.scheme not in ("http", "https") or not parsed.host:
+            raise ValueError(f"{url!r} is no address of the form http://HOST:PORT")
+        self._http = httpx.Client(
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=httpx.Timeout(ANSWER_S, connect=CONNECT_S),
+            # A proxy set for the network at large does not reach this machine's own ports.
+            trust_env=parsed.host not in LOOPBACK,
+        )
+
+    def __enter__(self) -> "HalfbyteClient":
+        """Return the client itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def submit_sizes(
+        self,
+        cases: Sequence[CaseRequest] = (),
+        kernel: str | None = None,
+        mode: str | None = None,
+        device: str | None = None,
+    ) -> JobView:
+        """Have a built-in kernel evaluated, on the official cases where none are given."""
+        return self.submit({"kernel": kernel or "auto", **_job(cases, mode, device)})
+
+    def submit_file(
+        self,
+        source: bytes,
+        filename: str,
+        cases: Sequence[CaseRequest] = (),
+        mode: str | None = None,
+        device: str | None = None,
+    ) -> JobView:
+        """Have a kernel file evaluated; it arrives byte for byte."""
+        encoded = base64.b64encode(source).decode("ascii")
+        body = {"source_base64": encoded, "filename": filename, **_job(cases, mode, device)}
+        return self.submit(body)
+
+    def submit(self, body: Mapping[str, object]) -> JobView:
+        """Submit any request body of `POST /v1/jobs`."""
+        headers = {"Idempotency-Key": secrets.token_hex(16)}
+        request = self._http.build_request("POST", self._url(), json=dict(body), headers=headers)
+        return cast(JobView, self._json(request))
+
+    def get(self, job: str, wait: float = 0) -> JobView:
+        """Return the job: with `wait` as soon as it ended, or after so many seconds, at most 60."""
+        wait_s = min(wait, MAX_WAIT_S)
+        request = self._http.build_request(
+            "GET",
+            self._url(job),
+            params={"wait": wait_s} if wait_s else None,
+            timeout=httpx.Timeout(ANSWER_S + wait_s, connect=CONNECT_S),
+        )
+        return cast(JobView, self._json(request))
+
+    def events(self, job: str, after: str | None = None) -> Iterator[Event]:
+        """Yield the job's events as they happen, from the first or from the one after `after`.
+
+        Ends with the stream; a stream that breaks off is Unreachable, and can be resumed.
+        """
+        headers = {"Accept": "text/event-stream"}
+        if after:
+            headers["Last-Event-ID"] = after
+        timeout = httpx.Timeout(SILENCE_S, connect=CONNECT_S)
+        try:
+            with self._http.stream(
+                "GET", self._url(job, "/events"), headers=headers, timeout=timeout
+            ) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    raise _error(answer)
+                yield from events(answer.iter_lines())
+        except httpx.TransportError as error:
+            raise Unreachable(self.url, error) from error
+
+    def cancel(self, job: str) -> JobView:
+        """Cancel the job, queued or running."""
+        return cast(JobView, self._json(self._http.build_request("DELETE", self._url(job))))
+
+    def list(self, limit: int = 20, **filters: str | None) -> JobList:
+        """Return the newest jobs; `filters` are state, mode, owner and cursor."""
+        chosen = {name: value for name, value in filters.items() if value is not None}
+        params = {"limit": str(limit), **chosen}
+        return cast(
+            JobList, self._json(self._http.build_request("GET", self._url(), params=params))
+        )
+
+    def source(self, job: str) -> bytes:
+        """Return the submitted file as it was sent."""
+        return self._send(self._http.build_request("GET", self._url(job, "/source"))).content
+
+    def log(self, job: str) -> bytes:
+        """Return what the candidate printed, as far as it was kept."""
+        return self._send(self._http.build_request("GET", self._url(job, "/log"))).content
+
+    def _url(self, job: str | None = None, rest: str = "") -> str:
+        jobs = f"{self.url}/v1/jobs"
+        return jobs if job is None else f"{jobs}/{quote(job, safe='')}{rest}"
+
+    def _json(self, request: httpx.Request) -> object:
+        answer = self._send(request)
+        try:
+            return answer.json()
+        except ValueError:
+            said = {"detail": f"{request.url} did not answer with JSON: is this halfbyte?"}
+            raise ServiceFailed(answer.status_code, said) from None
+
+    def _send(self, request: httpx.Request) -> httpx.Response:
+        """Send until there is an answer that is worth keeping, as long as patience lasts."""
+        delay_s = FIRST_DELAY_S
+        patience_ends: float | None = None
+        while True:
+            error: ApiError | Unreachable
+            try:
+                answer = self._http.send(request)
+                if answer.is_success:
+                    return answer
+                error, pause_s = _error(answer), _retry_after_s(answer)
+            except httpx.TransportError as cause:
+                error, pause_s = Unreachable(self.url, cause), 0.0
+            now = time.monotonic()
+            if pause_s is None or now + pause_s > (patience_ends or now + self._patience_s):
+                raise error
+            if patience_ends is None:
+                patience_ends = now + self._patience_s
+                log.warning("%s; trying for %g s more", plain(str(error)), self._patience_s)
+            time.sleep(max(pause_s, delay_s))
+            delay_s = min(2 * delay_s, LAST_DELAY_S)
+
+
+def _job(cases: Sequence[CaseRequest], mode: str | None, device: str | None) -> dict[str, object]:
+    body: dict[str, object] = {"cases": list(cases)} if cases else {}
+    if len(cases) == 1 and cases[0].keys() == {"m", "n", "k"}:
+        # The short form, so that a refusal names `m` as the caller did.
+        body = dict(cases[0])
+    return body | {k: v for k, v in (("mode", mode), ("device", device)) if v is not None}
+
+
+def _error(answer: httpx.Response) -> ApiError:
+    try:
+        problem = answer.json()
+    except ValueError:
+        problem = None
+    if not isinstance(problem, dict):
+        problem = {"title": answer.reason_phrase}
+    kind = Refused if 400 <= answer.status_code < 500 else ServiceFailed
+    return kind(answer.status_code, problem)
+
+
+def _retry_after_s(answer: httpx.Response) -> float | None:
+    """Return how long a busy service asks us to wait; None where it is no use to try again."""
+    if answer.status_code not in (429, 503):
+        return None
+    try:
+        return float(answer.headers["Retry-After"])
+    except (KeyError, ValueError):
+        return None

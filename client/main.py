@@ -1,0 +1,257 @@
+"""The `halfbyte` command. Each command is a few lines over the other modules of the client.
+
+Exit codes: 0 the kernel passed (or the command did what it says), 1 the kernel's fault, 2 the
+request was wrong or refused, 3 the service's fault or no answer, 130 interrupted.
+"""
+
+import io
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from client import demo as demonstration
+from client import render
+from client import up as local
+from client.api import HalfbyteClient
+from client.cases import read_cases, typed_cases
+from client.child import become, python
+from client.datadir import DataDir
+from client.environment import default_data_dir, inherited
+from client.errors import ApiError, ClientError, UsageError
+from client.terminal import console, plain, plain_lines
+from client.watch import follow, print_json, show
+from client.wire import CaseRequest
+
+app = typer.Typer(
+    name="halfbyte",
+    help="Evaluate NVFP4 grouped GEMM kernels. `halfbyte demo` shows everything on this machine.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Url = Annotated[str, typer.Option(envvar="HALFBYTE_URL", help="Where the service is.")]
+Key = Annotated[
+    str | None,
+    typer.Option(envvar="HALFBYTE_KEY", show_envvar=True, help="The key it knows you by."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the job as JSON and nothing else.")]
+Mode = Annotated[
+    str | None,
+    typer.Option(help="test, benchmark, ranked, profile or compile; the service picks one."),
+]
+Device = Annotated[str | None, typer.Option(help="any, cpu, sm_90, H200, ...")]
+Sizes = Annotated[str | None, typer.Option(help="One a group: 96,128")]
+Seed = Annotated[str | None, typer.Option(help="Seed of the operands; 0x for hexadecimal.")]
+Cases = Annotated[
+    Path | None, typer.Option("--cases", help="JSON file with a list of cases.", metavar="FILE")
+]
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")]
+Data = Annotated[
+    Path,
+    typer.Option(
+        envvar="HALFBYTE_DATA",
+        default_factory=default_data_dir,
+        show_default="$XDG_STATE_HOME/halfbyte or ~/.local/state/halfbyte",
+        help="Where jobs and logs are kept.",
+    ),
+]
+LOCAL = "http://127.0.0.1:8000"
+
+
+@app.command()
+def run(
+    *,
+    m: Sizes = None,
+    n: Sizes = None,
+    k: Sizes = None,
+    kernel: Annotated[str, typer.Option(help="Built-in kernel to run.")] = "auto",
+    mode: Mode = None,
+    device: Device = None,
+    seed: Seed = None,
+    cases: Cases = None,
+    url: Url = LOCAL,
+    key: Key = None,
+    as_json: Json = False,
+) -> None:
+    """Evaluate a built-in kernel, on the official cases where no sizes are given."""
+    with _client(url, key) as client:
+        job = client.submit_sizes(_cases(m, n, k, seed, cases), kernel, mode, device)
+        raise typer.Exit(follow(client, job, as_json))
+
+
+@app.command()
+def submit(
+    file: Annotated[Path, typer.Argument(help="A kernel file; examples/my_kernel.py is one.")],
+    *,
+    m: Sizes = None,
+    n: Sizes = None,
+    k: Sizes = None,
+    mode: Mode = None,
+    device: Device = None,
+    seed: Seed = None,
+    cases: Cases = None,
+    url: Url = LOCAL,
+    key: Key = None,
+    as_json: Json = False,
+) -> None:
+    """Evaluate a kernel file, on the official cases where no sizes are given."""
+    try:
+        source = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
+    with _client(url, key) as client:
+        chosen = _cases(m, n, k, seed, cases)
+        job = client.submit_file(source, file.name, chosen, mode, device)
+        raise typer.Exit(follow(client, job, as_json))
+
+
+@app.command()
+def watch(job: JobId, url: Url = LOCAL, key: Key = None, as_json: Json = False) -> None:
+    """Follow a job to its end; the exit code says how it ended."""
+    with _client(url, key) as client:
+        raise typer.Exit(follow(client, client.get(job), as_json))
+
+
+@app.command(name="show")
+def show_job(
+    job: JobId,
+    log: Annotated[bool, typer.Option("--log", help="Print what it wrote, as it was.")] = False,
+    source: Annotated[bool, typer.Option("--source", help="Print the submitted file.")] = False,
+    url: Url = LOCAL,
+    key: Key = None,
+    as_json: Json = False,
+) -> None:
+    """Show a job as it is now. The bytes of --log and --source are escaped on a terminal only."""
+    with _client(url, key) as client:
+        if log or source:
+            _write(client.log(job) if log else client.source(job))
+        else:
+            show(client.get(job), as_json)
+
+
+@app.command()
+def cancel(job: JobId, url: Url = LOCAL, key: Key = None, as_json: Json = False) -> None:
+    """Cancel a job, queued or running."""
+    with _client(url, key) as client:
+        show(client.cancel(job), as_json)
+
+
+@app.command(name="list")
+def list_jobs(
+    *,
+    state: Annotated[
+        str | None, typer.Option(help="queued, running, finished, failed or cancelled")
+    ] = None,
+    mode: Mode = None,
+    owner: Annotated[str | None, typer.Option(help="Jobs of this owner.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200)] = 20,
+    url: Url = LOCAL,
+    key: Key = None,
+    as_json: Json = False,
+) -> None:
+    """List jobs, the newest first."""
+    with _client(url, key) as client:
+        page = client.list(limit, state=state, mode=mode, owner=owner)
+    if as_json:
+        print_json(page)
+    elif page["jobs"]:
+        console().print(render.jobs(page["jobs"]))
+    else:
+        console(stderr=True).print("no jobs")
+
+
+@app.command()
+def up(
+    data: Data,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    redis: Annotated[
+        str | None, typer.Option(metavar="URL", help="Use this Redis; default: start one.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=0, help="How many workers to start.")] = 1,
+) -> None:
+    """Serve on this machine: redis, the API and workers, until Ctrl-C."""
+    local.serve(local.Wanted(data, host, port, redis, workers))
+
+
+@app.command()
+def demo() -> None:
+    """Start everything, evaluate a built-in kernel and an example file, stop everything."""
+    raise typer.Exit(demonstration.run())
+
+
+@app.command()
+def worker(
+    data: Data,
+    redis: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="HALFBYTE_QUEUE_REDIS_URL",
+            help="The service's Redis; default: that of the `halfbyte up` with its data in --data.",
+        ),
+    ] = None,
+) -> None:
+    """Start one more worker here, until Ctrl-C."""
+    if redis is None:
+        running = DataDir(data).running()
+        if running is None:
+            raise UsageError(f"no halfbyte up runs with its data in {data}; name a --redis URL")
+        redis = running["redis_url"]
+    become(python("worker.main"), inherited(HALFBYTE_QUEUE_REDIS_URL=redis))
+
+
+def _client(url: str, key: str | None) -> HalfbyteClient:
+    try:
+        return HalfbyteClient(url, key)
+    except ValueError as error:
+        raise UsageError(f"--url: {error}") from None
+
+
+def _cases(
+    m: str | None, n: str | None, k: str | None, seed: str | None, file: Path | None
+) -> list[CaseRequest]:
+    typed = typed_cases({"m": m, "n": n, "k": k}, seed)
+    if file is None:
+        return typed
+    if typed:
+        raise UsageError("--cases and --m, --n, --k exclude each other")
+    return read_cases(file)
+
+
+def _write(content: bytes) -> None:
+    """Write bytes of others: as they are into a pipe or a file, escaped on a terminal."""
+    if sys.stdout.isatty():
+        for line in plain_lines(content.decode("utf-8", "replace")):
+            sys.stdout.write(line + "\n")
+    else:
+        sys.stdout.buffer.write(content)
+
+
+def _report(error: ClientError) -> None:
+    err = console(stderr=True)
+    err.print(f"halfbyte: {plain(str(error))}")
+    for field, message in error.fields if isinstance(error, ApiError) else ():
+        err.print(f"  {plain(field)}: {plain(message)}")
+    for note in getattr(error, "__notes__", ()):
+        err.print(plain(note))
+
+
+def main() -> None:
+    """Run the command that the arguments name."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except ClientError as error:
+        _report(error)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

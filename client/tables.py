@@ -1,0 +1,87 @@
+"""The tables of a verdict: its cases, its compiled kernels."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from client.terminal import plain
+from client.wire import CaseResult, CompiledKernel
+
+GROUPS_SHOWN = 4
+STYLES = {"passed": "bold green", "not run": "dim"}
+BAD = "bold red"
+
+
+def cases_table(cases: Sequence[CaseResult]) -> Table:
+    """Return one row a case, with times where any case has them."""
+    timed = any(case.get("timing") for case in cases)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("case", "m", "n", "k"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("outcome", no_wrap=True)
+    table.add_column("wrong", justify="right", no_wrap=True)
+    table.add_column("max error", justify="right", no_wrap=True)
+    table.add_column("bit-exact", no_wrap=True)
+    if timed:
+        for name in ("median us", "p10..p90", "TFLOP/s", "of light"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("note")
+    for case in cases:
+        table.add_row(*_row(case), *(_times(case) if timed else ()))
+    return table
+
+
+def _row(case: CaseResult) -> Iterator[Text]:
+    yield Text(str(case["index"]))
+    for sizes in (case["m"], case["n"], case["k"]):
+        yield Text(short(sizes))
+    outcome = case["outcome"] or "not run"
+    yield Text(plain(outcome), style=STYLES.get(outcome, BAD))
+    comparison = case.get("comparison")
+    if comparison is None:
+        yield from (Text("-"),) * 3
+        return
+    yield Text(str(comparison["mismatched_elements"]))
+    yield Text(f"{comparison['max_abs_error']:.3g}")
+    yield Text("yes" if comparison["bit_exact"] else "no")
+
+
+def _times(case: CaseResult) -> Iterator[Text]:
+    timing = case.get("timing")
+    if timing is None:
+        yield from (Text("-"),) * 4
+        yield Text()
+        return
+    yield Text(f"{timing['median_us']:.2f}")
+    yield Text(f"{timing['p10_us']:.2f}..{timing['p90_us']:.2f}")
+    yield Text(f"{timing['tflops']:.1f}")
+    yield Text(f"{timing['fraction_of_speed_of_light']:.0%}")
+    notes = (("unstable", timing["unstable"]), ("launch-bound", timing["launch_bound"]))
+    yield Text(", ".join(note for note, holds in notes if holds))
+
+
+def kernels_table(kernels: Sequence[CompiledKernel]) -> Table:
+    """Return one row a compiled kernel."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("compiled kernel", "target", "tensor cores"):
+        table.add_column(name, no_wrap=True)
+    for name in ("registers", "spills B", "shared B", "TMA"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for kernel in kernels:
+        instructions = ", ".join(f"{name} x{n}" for name, n in kernel["instructions"].items())
+        table.add_row(
+            *(Text(plain(text)) for text in (kernel["name"], kernel["target"])),
+            Text(plain(instructions) or "none"),
+            *(Text(str(kernel[name])) for name in ("registers", "spill_bytes", "shared_bytes")),
+            Text("yes" if kernel["tma"] else "no"),
+        )
+    return table
+
+
+def short(sizes: Sequence[int]) -> str:
+    """Return one size a group on little room: `96,128`, `4096 x8`, `80,176,128,72,.. (32)`."""
+    if len(sizes) > 1 and len(set(sizes)) == 1:
+        return f"{sizes[0]} x{len(sizes)}"
+    shown = ",".join(map(str, sizes[:GROUPS_SHOWN]))
+    return shown if len(sizes) <= GROUPS_SHOWN else f"{shown},.. ({len(sizes)})"

@@ -1,0 +1,100 @@
+"""Follow a job to its end, and say how it ended: by exit code, and as text or JSON."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import cast
+
+from rich.status import Status
+
+from client import render
+from client.api import HalfbyteClient
+from client.errors import OUR_FAULT, Unreachable
+from client.terminal import console, plain
+from client.wire import ENDED, JobView, Progress
+
+PASSED = 0
+KERNEL_FAULT = 1
+INTERRUPTED = 130
+QUEUE_POLL_S = 2
+REOPEN_S = 1
+
+
+def exit_code(view: JobView) -> int:
+    """Return 0 for a kernel that passed, 1 for its fault, 3 where there is no verdict."""
+    verdict = view.get("verdict")
+    if verdict is None:
+        return OUR_FAULT
+    return PASSED if verdict["outcome"] == "passed" else KERNEL_FAULT
+
+
+def changes(client: HalfbyteClient, view: JobView) -> Iterator[JobView]:
+    """Yield the job as it is, then whenever something happened, and last as it ended."""
+    job, seen = view["id"], None
+    while view["state"] not in ENDED:
+        yield view
+        if view["state"] != "running":
+            # Places in line move without an event of this job.
+            view = client.get(job, wait=QUEUE_POLL_S)
+            continue
+        try:
+            for event in client.events(job, after=seen):
+                seen = event.id
+                if event.type != "progress":
+                    break
+                view = {**view, "progress": cast(Progress, event.data)}
+                yield view
+        except Unreachable:
+            pass  # The next line tries for longer, and says so.
+        view = client.get(job, wait=REOPEN_S)
+    yield view
+
+
+def follow(client: HalfbyteClient, view: JobView, as_json: bool) -> int:
+    """Show progress on stderr and the end on stdout; return the exit code.
+
+    Ctrl-C, and a service that is gone for good, leave the job alone.
+    """
+    job = plain(view["id"])
+    hint = f"The job goes on: halfbyte watch {job}, or halfbyte cancel {job}"
+    try:
+        view = _shown_to_the_end(client, view, quiet=as_json)
+    except KeyboardInterrupt:
+        console(stderr=True).print(hint)
+        return INTERRUPTED
+    except Unreachable as error:
+        error.add_note(hint)
+        raise
+    show(view, as_json)
+    return exit_code(view)
+
+
+def show(view: JobView, as_json: bool) -> None:
+    """Print the job on stdout."""
+    if as_json:
+        print_json(view)
+        return
+    out = console()
+    for part in render.job(view):
+        out.print(part)
+
+
+def print_json(value: object) -> None:
+    """Print JSON and nothing else; in ASCII, so that a terminal has nothing to act on."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def _shown_to_the_end(client: HalfbyteClient, view: JobView, quiet: bool) -> JobView:
+    err = console(stderr=True)
+    live = err.is_terminal and not quiet
+    with Status("", console=err) if live else nullcontext() as spinner:
+        said = ""
+        for now in changes(client, view):
+            status = render.status(now)
+            if spinner:
+                spinner.update(status)
+            elif status != said and not quiet and now["state"] not in ENDED:
+                err.print(status)
+            said = status
+    return now

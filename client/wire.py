@@ -1,0 +1,168 @@
+"""The JSON of the service as the client reads it: names and types, nothing is copied or changed.
+
+Members that a reader can do without are not required: a service of another version may lack them.
+"""
+
+from typing import Literal, TypedDict
+
+State = Literal["queued", "running", "finished", "failed", "cancelled"]
+ENDED: frozenset[State] = frozenset(("finished", "failed", "cancelled"))
+Number = float | str
+"""A number, or the word for one that is not finite."""
+
+
+class CaseRequest(TypedDict, total=False):
+    """One entry of `cases` as it is sent."""
+
+    m: list[int]
+    n: list[int]
+    k: list[int]
+    seed: int
+    distribution: str | dict[str, int | list[int]]
+    poison_padding: bool
+
+
+class Progress(TypedDict):
+    """How far a running job is."""
+
+    stage: str
+    case: int | None
+    cases: int
+
+
+class Worst(TypedDict):
+    """The element that is furthest off."""
+
+    group: int
+    row: int
+    col: int
+    got: Number
+    expected: Number
+
+
+class Comparison(TypedDict):
+    """Outputs against the reference."""
+
+    max_abs_error: float
+    max_rel_error: float
+    mismatched_elements: int
+    non_finite_elements: int
+    bit_exact: bool
+    worst: Worst | None
+
+
+class Timing(TypedDict):
+    """Device time of one case."""
+
+    median_us: float
+    p10_us: float
+    p90_us: float
+    samples: int
+    unstable: bool
+    launch_bound: bool
+    tflops: float
+    speed_of_light_us: float
+    fraction_of_speed_of_light: float
+
+
+class CaseResult(TypedDict):
+    """What was found for one case."""
+
+    index: int
+    m: list[int]
+    n: list[int]
+    k: list[int]
+    outcome: str | None
+    reason: str | None
+    message: str | None
+    comparison: Comparison | None
+    timing: Timing | None
+
+
+class Log(TypedDict):
+    """What the candidate printed."""
+
+    stdout: str
+    stderr: str
+    stdout_bytes: int
+    stderr_bytes: int
+    truncated: bool
+
+
+class CompiledKernel(TypedDict):
+    """One kernel of a compile or profile job."""
+
+    name: str
+    target: str
+    instructions: dict[str, int]
+    registers: int
+    spill_bytes: int
+    shared_bytes: int
+    tma: bool
+
+
+class Score(TypedDict):
+    """Geometric mean over the scored cases."""
+
+    geomean_us: float
+
+
+class Verdict(TypedDict):
+    """What judging found."""
+
+    outcome: str
+    summary: str
+    cases: list[CaseResult]
+    score: Score | None
+    environment: dict[str, str | None]
+    sandbox_level: int
+    emulated: bool
+    log: Log
+    seed: str | None
+    reproduce: str | None
+    kernels: list[CompiledKernel]
+
+
+class Fault(TypedDict):
+    """Why a job has no verdict."""
+
+    reason: str
+    message: str
+
+
+class Headline(TypedDict):
+    """The part of a verdict that a list shows."""
+
+    outcome: str
+    summary: str
+    geomean_us: float | None
+
+
+class JobView(TypedDict):
+    """A job."""
+
+    id: str
+    number: int
+    state: State
+    mode: str
+    problem: str
+    kernel: str | None
+    filename: str | None
+    device: str
+    owner: str
+    attempts: int
+    position: int | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    worker: str | None
+    progress: Progress | None
+    verdict: Verdict | None
+    error: Fault | None
+
+
+class JobList(TypedDict):
+    """A page of jobs, the newest first."""
+
+    jobs: list[JobView]
+    next_cursor: str | None
