@@ -102,6 +102,8 @@ class Lease:
     submission: Submission
     worker: str
     attempt: int
+    token: str = ""
+    """Drawn for each claim, so it stands for the worker and the attempt: what writes carry."""
 
 
 class JobEvent(BaseModel):

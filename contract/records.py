@@ -1,0 +1,105 @@
+"""What Redis holds of a job, turned into the contract's types and back."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from contract.job import Fault, Headline, Job, JobEvent, JobState, JobSummary, Lease, Progress
+from contract.submission import Mode, Submission
+from contract.verdict import VERDICT, Passed, Verdict
+
+Record = Sequence[Any]
+"""A job as the scripts return it: its fields as a flat list, and its position or None."""
+
+
+def fields_of(submission: Submission, job_id: str, owner: str) -> dict[str, str]:
+    """Return the fields that a job has from its submission, for the whole of its life."""
+    fields = {
+        "id": job_id,
+        "owner": owner,
+        "mode": submission.mode.value,
+        "problem": submission.problem,
+        "kernel": submission.kernel,
+        "filename": submission.filename,
+        "sha256": submission.sha256,
+        "device": submission.device,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def job_from(record: Record, verdict: bytes | None = None) -> Job:
+    """Read a job."""
+    fields, position = _fields(record[0]), record[1]
+    progress, error = fields.get("progress"), fields.get("error")
+    return Job(
+        id=fields["id"],
+        number=int(fields["number"]),
+        state=JobState(fields["state"]),
+        mode=Mode(fields["mode"]),
+        problem=fields["problem"],
+        kernel=fields.get("kernel"),
+        filename=fields.get("filename"),
+        sha256=fields.get("sha256"),
+        device=fields["device"],
+        owner=fields["owner"],
+        attempts=int(fields["attempts"]),
+        position=position,
+        created_at=time_from(fields["created_at"]),
+        started_at=_time_or_none(fields.get("started_at")),
+        finished_at=_time_or_none(fields.get("finished_at")),
+        worker=fields.get("worker"),
+        progress=Progress.model_validate_json(progress) if progress else None,
+        verdict=VERDICT.validate_json(verdict) if verdict else None,
+        error=Fault.model_validate_json(error) if error else None,
+    )
+
+
+def summary_from(record: Record) -> JobSummary:
+    """Read a job for a list."""
+    headline = _fields(record[0]).get("headline")
+    return JobSummary(
+        job=job_from(record),
+        headline=Headline.model_validate_json(headline) if headline else None,
+    )
+
+
+def lease_from(reply: Sequence[Any], worker: str, token: str) -> Lease:
+    """Read a job with its submission, as a claim returns them."""
+    record, spec, source = reply
+    job = job_from(record)
+    submission = Submission.model_validate_json(spec).model_copy(update={"source": source})
+    return Lease(job=job, submission=submission, worker=worker, attempt=job.attempts, token=token)
+
+
+def headline_of(verdict: Verdict) -> Headline:
+    """Return the part of a verdict that a list shows."""
+    score = verdict.score if isinstance(verdict, Passed) else None
+    return Headline(
+        outcome=verdict.outcome,
+        summary=verdict.summary,
+        geomean_us=score.geomean_us if score else None,
+    )
+
+
+def event_from(entry: Sequence[Any]) -> JobEvent:
+    """Read one entry of a job's stream."""
+    fields = _fields(entry[1])
+    return JobEvent.model_validate(
+        {"id": entry[0].decode(), "type": fields["type"], "data": json.loads(fields["data"])}
+    )
+
+
+def time_from(ms: str | bytes) -> datetime:
+    """Turn the server's clock into a UTC time."""
+    return datetime.fromtimestamp(float(ms) / 1000, UTC)
+
+
+def _time_or_none(ms: str | None) -> datetime | None:
+    return None if ms is None else time_from(ms)
+
+
+def _fields(flat: Sequence[bytes]) -> Mapping[str, str]:
+    return {
+        name.decode(): value.decode() for name, value in zip(flat[::2], flat[1::2], strict=True)
+    }

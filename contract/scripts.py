@@ -1,0 +1,369 @@
+"""The Lua scripts of the queue, one a transition. Only `contract.store` runs them.
+
+Every script is the prelude and a body. ARGV[1] is JSON with the settings and the named arguments
+(`given`), further ARGV are blobs. Key names are made here and nowhere else, from the prefix; they
+are not declared in KEYS, so this needs one server, not a cluster. `now` is the server's clock in
+ms. EVAL only, as Redis 6.2 has no FUNCTION.
+"""
+
+_PRELUDE = """
+local given = cjson.decode(ARGV[1])
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local DAY_MS = 86400000
+
+local function key(...) return table.concat({given.prefix, ...}, ':') end
+
+local function ring(...) redis.call('PUBLISH', key('bell'), table.concat({...}, ':')) end
+
+local function event(id, kind, data)
+  redis.call('XADD', key('events', id), 'MAXLEN', '~', given.events_kept, '*',
+    'type', kind, 'data', data)
+  ring('event', id)
+end
+
+local function enter(id, state)
+  redis.call('HSET', key('job', id), 'state', state)
+  event(id, 'state', cjson.encode({state = state}))
+end
+
+local function job(id, ...) return redis.call('HMGET', key('job', id), ...) end
+
+local function member(number, id) return string.format('%012d:%s', tonumber(number), id) end
+
+-- What a reader gets of a job: its fields, and its place if it waits.
+local function record(id)
+  local fields = redis.call('HGETALL', key('job', id))
+  if #fields == 0 then return false end
+  local at = job(id, 'state', 'device', 'number')
+  local rank = at[1] == 'queued' and redis.call('ZRANK', key('queue', at[2]), member(at[3], id))
+  return {fields, rank and rank + 1}
+end
+
+local function enqueue(id)
+  local at = job(id, 'device', 'number', 'score')
+  redis.call('ZADD', key('queue', at[1]), at[3], member(at[2], id))
+  redis.call('SADD', key('devices'), at[1])
+  redis.call('HSETNX', key('clock', at[1]), 'round', 0)
+  redis.call('PERSIST', key('clock', at[1]))
+  redis.call('HSET', key('job', id), 'queued_at', now)
+  enter(id, 'queued')
+  ring('device', at[1])
+end
+
+local function dequeue(id)
+  local at = job(id, 'device', 'number')
+  redis.call('ZREM', key('queue', at[1]), member(at[2], id))
+  if redis.call('EXISTS', key('queue', at[1])) == 0 then
+    redis.call('SREM', key('devices'), at[1])
+    redis.call('PEXPIRE', key('clock', at[1]), DAY_MS)
+  end
+end
+
+local function requeue(id)
+  redis.call('ZREM', key('leases'), id)
+  redis.call('HDEL', key('job', id), 'lease', 'worker', 'started_at', 'progress')
+  enqueue(id)
+end
+
+local function close(id, state)
+  redis.call('ZREM', key('leases'), id)
+  redis.call('HSET', key('job', id), 'finished_at', now)
+  enter(id, state)
+  redis.call('ZADD', key('ended'), now, id .. ':' .. job(id, 'owner')[1])
+  for _, kind in ipairs({'job', 'spec', 'source', 'verdict', 'events'}) do
+    redis.call('PEXPIRE', key(kind, id), given.retention_ms)
+  end
+  ring('ended', id)
+end
+
+local function fail(id, reason, message)
+  redis.call('HSET', key('job', id), 'error', cjson.encode({reason = reason, message = message}))
+  close(id, 'failed')
+end
+
+-- Whether a lease still holds: nil if it does, else how it was lost.
+local function lost(id)
+  local at = job(id, 'state', 'lease')
+  if at[1] == 'running' and at[2] == given.token then return nil end
+  return at[1] == 'cancelled' and 'cancelled' or 'lost'
+end
+"""
+
+SUBMIT = (
+    _PRELUDE
+    + """
+-- The client chose the id, so a command repeated after a lost connection finds its own job.
+if redis.call('EXISTS', key('job', given.id)) == 1 then return {'accepted', record(given.id)} end
+local memory = given.idempotency_key and key('idempotency', given.owner, given.idempotency_key)
+local earlier = memory and redis.call('HMGET', memory, 'id', 'digest')
+if earlier and earlier[1] and redis.call('EXISTS', key('job', earlier[1])) == 1 then
+  if earlier[2] ~= given.digest then return {'conflict'} end
+  return {'accepted', record(earlier[1])}
+end
+local waiting = 0
+for _, device in ipairs(redis.call('SMEMBERS', key('devices'))) do
+  waiting = waiting + redis.call('ZCARD', key('queue', device))
+end
+if waiting >= given.max_queued then return {'full', waiting} end
+
+local number = redis.call('INCR', key('number'))
+local last = key('round', given.device, given.offset, given.owner)
+local round = math.max(tonumber(redis.call('HGET', key('clock', given.device), 'round') or 0),
+  tonumber(redis.call('GET', last) or 0))
+local score = round + 1 + given.offset
+redis.call('SET', last, score, 'PX', DAY_MS)
+redis.call('HSET', key('job', given.id), 'number', number, 'score', score, 'created_at', now,
+  'attempts', 0)
+for name, value in pairs(given.fields) do redis.call('HSET', key('job', given.id), name, value) end
+redis.call('SET', key('spec', given.id), ARGV[2])
+if ARGV[3] then redis.call('SET', key('source', given.id), ARGV[3]) end
+redis.call('ZADD', key('jobs'), number, given.id)
+redis.call('ZADD', key('jobs', given.owner), number, given.id)
+if memory then
+  redis.call('HSET', memory, 'id', given.id, 'digest', given.digest)
+  redis.call('PEXPIRE', memory, given.idempotency_ms)
+end
+enqueue(given.id)
+return {'accepted', record(given.id)}
+"""
+)
+
+GET = (
+    _PRELUDE
+    + """
+local found = record(given.id)
+return found and {found, redis.call('GET', key('verdict', given.id))}
+"""
+)
+
+SOURCE = _PRELUDE + "return redis.call('GET', key('source', given.id))"
+
+PAGE = (
+    _PRELUDE
+    + """
+local index = given.owner and key('jobs', given.owner) or key('jobs')
+local before, found, scanned = given.before and '(' .. given.before or '+inf', {}, 0
+while scanned < given.scanned do
+  local rows = redis.call('ZREVRANGEBYSCORE', index, before, '-inf', 'WITHSCORES', 'LIMIT', 0, 100)
+  if #rows == 0 then return {false, found} end
+  for row = 1, #rows, 2 do
+    local at = job(rows[row], 'state', 'mode')
+    if at[1] and (given.state or at[1]) == at[1] and (given.mode or at[2]) == at[2] then
+      if #found == given.limit then return {string.sub(before, 2), found} end
+      found[#found + 1] = record(rows[row])
+    end
+    before, scanned = '(' .. rows[row + 1], scanned + 1
+  end
+end
+return {string.sub(before, 2), found}
+"""
+)
+
+EVENTS = (
+    _PRELUDE
+    + """
+local state = job(given.id, 'state')[1]
+return state and {state,
+  redis.call('XRANGE', key('events', given.id), '(' .. given.after, '+', 'COUNT', 100)}
+"""
+)
+
+CANCEL = (
+    _PRELUDE
+    + """
+local state = job(given.id, 'state')[1]
+if state == 'queued' then dequeue(given.id) end
+if state == 'queued' or state == 'running' then
+  close(given.id, 'cancelled')
+  ring('lease', given.id)
+end
+"""
+)
+
+HEARTBEAT = (
+    _PRELUDE
+    + """
+redis.call('SET', key('worker', given.worker), ARGV[2], 'PX', 3 * given.beat_ms)
+redis.call('ZADD', key('workers'), now, given.worker)
+for _, device in ipairs(given.serves) do redis.call('ZADD', key('served'), now, device) end
+"""
+)
+
+GOODBYE = (
+    _PRELUDE
+    + """
+redis.call('DEL', key('worker', given.worker))
+redis.call('ZREM', key('workers'), given.worker)
+"""
+)
+
+WORKERS = (
+    _PRELUDE
+    + """
+local live = {}
+local rows = redis.call('ZRANGE', key('workers'), 0, -1, 'WITHSCORES')
+for row = 1, #rows, 2 do
+  local worker = redis.call('GET', key('worker', rows[row]))
+  if worker then live[#live + 1] = {worker, rows[row + 1]} end
+end
+return live
+"""
+)
+
+DEPTH = (
+    _PRELUDE
+    + """
+local depth = {}
+for _, device in ipairs(redis.call('SMEMBERS', key('devices'))) do
+  depth[#depth + 1] = {device, redis.call('ZCARD', key('queue', device))}
+end
+return depth
+"""
+)
+
+CLAIM = (
+    _PRELUDE
+    + """
+local function lease(id)
+  return {record(id), redis.call('GET', key('spec', id)), redis.call('GET', key('source', id))}
+end
+
+-- A claim repeated after a lost connection gets the job that it got.
+local earlier = redis.call('GET', key('claim', given.token))
+if earlier then return not lost(earlier) and lease(earlier) end
+
+local heads, best = {}, nil
+for _, device in ipairs(given.serves) do
+  local top = redis.call('ZRANGE', key('queue', device), 0, 0, 'WITHSCORES')
+  if #top > 0 then
+    local at = redis.call('HMGET', key('clock', device), 'round', 'passed')
+    local head = {device = device, member = top[1], score = tonumber(top[2]),
+      round = tonumber(at[1] or 0)}
+    head.rank = head.score - head.round - tonumber(at[2] or 0)
+    if not best or head.rank < best.rank
+      or (head.rank == best.rank and head.member < best.member) then best = head end
+    heads[#heads + 1] = head
+  end
+end
+if not best then return false end
+for _, head in ipairs(heads) do
+  if head ~= best then redis.call('HINCRBY', key('clock', head.device), 'passed', 1) end
+end
+redis.call('HSET', key('clock', best.device), 'round', math.max(best.round, best.score),
+  'passed', 0)
+
+local id = string.sub(best.member, 14)
+dequeue(id)
+redis.call('HINCRBY', key('job', id), 'attempts', 1)
+redis.call('HSET', key('job', id), 'lease', given.token, 'worker', given.worker, 'started_at', now)
+redis.call('ZADD', key('leases'), now + given.lease_ms, id)
+redis.call('SET', key('claim', given.token), id, 'PX', given.lease_ms)
+enter(id, 'running')
+return lease(id)
+"""
+)
+
+RENEW = (
+    _PRELUDE
+    + """
+local how = lost(given.id)
+if not how then redis.call('ZADD', key('leases'), now + given.lease_ms, given.id) end
+return how
+"""
+)
+
+HOLDS = _PRELUDE + "return lost(given.id)"
+
+PROGRESS = (
+    _PRELUDE
+    + """
+local how = lost(given.id)
+if how then return how end
+redis.call('HSET', key('job', given.id), 'progress', ARGV[2])
+event(given.id, 'progress', ARGV[2])
+"""
+)
+
+FINISH = (
+    _PRELUDE
+    + """
+local at = job(given.id, 'state', 'lease')
+if at[1] == 'finished' and at[2] == given.token then return end
+local how = lost(given.id)
+if how then return how end
+redis.call('SET', key('verdict', given.id), ARGV[2])
+redis.call('HSET', key('job', given.id), 'headline', ARGV[3])
+close(given.id, 'finished')
+"""
+)
+
+RELEASE = (
+    _PRELUDE
+    + """
+if job(given.id, 'released')[1] == given.token then return end
+local how = lost(given.id)
+if how then return how end
+redis.call('HSET', key('job', given.id), 'released', given.token)
+local attempts = tonumber(job(given.id, 'attempts')[1])
+if not given.count_attempt then
+  redis.call('HSET', key('job', given.id), 'attempts', attempts - 1)
+  requeue(given.id)
+elseif attempts < given.max_attempts then
+  requeue(given.id)
+else
+  fail(given.id, given.reason, given.message)
+end
+"""
+)
+
+REAP = (
+    _PRELUDE
+    + """
+-- What is past its retention leaves the indices; its own keys expire by themselves.
+for _, row in ipairs(redis.call('ZRANGEBYSCORE', key('ended'), '-inf', now - given.retention_ms,
+    'LIMIT', 0, 100)) do
+  local id, owner = string.match(row, '^(%x+):(.*)$')
+  redis.call('ZREM', key('jobs'), id)
+  redis.call('ZREM', key('jobs', owner), id)
+  redis.call('ZREM', key('ended'), row)
+end
+redis.call('ZREMRANGEBYSCORE', key('workers'), '-inf', now - 3 * given.beat_ms)
+
+-- Nobody having reaped for half a lease means that this server was away, and the workers with it:
+-- their leases and beats are given one lease to be renewed.
+local watched = redis.call('EXISTS', key('watched')) == 1
+redis.call('SET', key('watched'), 1, 'PX', math.ceil(given.lease_ms / 2))
+if not watched then redis.call('SET', key('quiet'), 1, 'PX', given.lease_ms) end
+if redis.call('EXISTS', key('quiet')) == 1 then return {} end
+
+local reaped = {}
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('leases'), '-inf', now, 'LIMIT', 0, 100)) do
+  local at = job(id, 'attempts', 'worker')
+  if tonumber(at[1]) < given.max_attempts then
+    requeue(id)
+  else
+    fail(id, 'worker_lost', string.format(
+      'worker %s stopped answering; %s attempts were made', at[2], at[1]))
+  end
+  ring('lease', id)
+  reaped[#reaped + 1] = id
+end
+
+redis.call('ZREMRANGEBYSCORE', key('served'), '-inf', now - given.no_worker_ms)
+for _, device in ipairs(redis.call('SMEMBERS', key('devices'))) do
+  if not redis.call('ZSCORE', key('served'), device) then
+    for _, row in ipairs(redis.call('ZRANGE', key('queue', device), 0, 999)) do
+      local id = string.sub(row, 14)
+      if now - tonumber(job(id, 'queued_at')[1]) >= given.no_worker_ms then
+        dequeue(id)
+        fail(id, 'no_worker', string.format(
+          'no live worker served device %s for %d s', device, given.no_worker_ms / 1000))
+        reaped[#reaped + 1] = id
+      end
+    end
+  end
+end
+return reaped
+"""
+)

@@ -1,0 +1,100 @@
+"""The connection to Redis: runs scripts, and calls every way of not answering `QueueUnavailable`.
+
+Every command runs in a task of its own, shielded: redis-py loses a `cancel()` that meets it while
+it writes (asyncio.wait_for on Python 3.11), and a command cut off half-way would leave its
+connection out of step.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
+from redis.exceptions import (
+    ConnectionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+    TimeoutError,
+)
+
+from contract.errors import QueueUnavailable
+from contract.settings import QueueSettings
+
+ANSWER_S = 3.0
+"""An answer takes at most this long. Nothing here blocks in Redis."""
+CONNECTIONS = 32
+_RETRY = Retry(ExponentialBackoff(cap=0.2, base=0.02), 3, supported_errors=(ConnectionError,))
+_AWAY = ("MISCONF", "BUSY", "MASTERDOWN", "NOREPLICAS", "CLUSTERDOWN")
+
+T = TypeVar("T")
+
+
+def connect(url: str) -> Redis:
+    """Make a client; it connects when it is used, and repeats a command whose connection broke."""
+    pool = BlockingConnectionPool.from_url(
+        url,
+        max_connections=CONNECTIONS,
+        timeout=ANSWER_S,
+        socket_timeout=ANSWER_S,
+        socket_connect_timeout=ANSWER_S,
+        retry=_RETRY,
+    )
+    return Redis.from_pool(pool)
+
+
+class Store:
+    """Runs the scripts of the queue with its settings."""
+
+    def __init__(self, redis: Redis, settings: QueueSettings) -> None:
+        """Use a client that leaves bytes as they are (no `decode_responses`)."""
+        self._redis = redis
+        self._settings = {
+            "prefix": settings.prefix,
+            "events_kept": settings.events_kept,
+            "max_attempts": settings.max_attempts,
+            "max_queued": settings.max_queued,
+            "lease_ms": _ms(settings.lease_s),
+            "beat_ms": _ms(settings.beat_s),
+            "no_worker_ms": _ms(settings.no_worker_s),
+            "retention_ms": _ms(settings.retention_s),
+            "idempotency_ms": _ms(settings.idempotency_s),
+        }
+
+    async def run(self, script: str, *blobs: str | bytes, **arguments: object) -> Any:  # noqa: ANN401
+        """Run a script; arguments that are None are left out.
+
+        Raises:
+            QueueUnavailable: no answer.
+
+        """
+        given = {name: value for name, value in arguments.items() if value is not None}
+        call = self._redis.register_script(script)
+        return await _answer(call(args=[json.dumps(self._settings | given), *blobs]))
+
+    async def ping(self) -> None:
+        """Ask for a sign of life.
+
+        Raises:
+            QueueUnavailable: no answer.
+
+        """
+        await _answer(self._redis.ping())
+
+
+async def _answer(command: Awaitable[T]) -> T:
+    try:
+        return await asyncio.shield(asyncio.ensure_future(command))
+    except (ConnectionError, TimeoutError, ReadOnlyError, OutOfMemoryError, OSError) as error:
+        raise QueueUnavailable(str(error)) from error
+    except ResponseError as error:
+        if str(error).startswith(_AWAY):
+            raise QueueUnavailable(str(error)) from error
+        raise
+
+
+def _ms(seconds: float) -> int:
+    return max(1, round(seconds * 1000))

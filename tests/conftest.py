@@ -1,0 +1,98 @@
+"""What all tests share: a Redis server a test process, a queue on it, and waiting for conditions.
+
+Tests that ask for none of it start no server.
+"""
+
+import asyncio
+import inspect
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+from redis.asyncio import Redis
+
+from contract.queue import JobQueue
+from contract.settings import QueueSettings
+from contract.store import connect
+from tests.redis_server import SERVERS, RedisServer
+
+PERMANENT = {"number", "jobs", "ended", "leases", "devices", "workers", "served"}
+"""Keys that may stay for ever; `clock` and `queue` of a device may while jobs wait for it."""
+OF_A_JOB = {"job", "spec", "source", "verdict", "events"}
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A server shared by the tests of one process; its data are wiped after every test."""
+    server = RedisServer(SERVERS["valkey9"], tmp_path_factory.mktemp("redis")).start()
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def queue_settings(redis_server: RedisServer) -> QueueSettings:
+    return QueueSettings(redis_url=redis_server.url)
+
+
+@pytest.fixture
+async def queue(queue_settings: QueueSettings) -> AsyncIterator[JobQueue]:
+    queue = JobQueue.connect(queue_settings)
+    yield queue
+    await queue.close()
+
+
+@pytest.fixture(name="redis")
+async def client_of_redis(redis_server: RedisServer) -> AsyncIterator[Redis]:
+    """A client for looking behind the queue; answers are bytes."""
+    async with connect(redis_server.url) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def no_key_is_left_for_ever(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After every test each key has a TTL, or may be permanent."""
+    if "redis_server" not in request.fixturenames:
+        yield
+        return
+    server = request.getfixturevalue("redis_server")
+    yield
+    with redis.Redis.from_url(server.url, decode_responses=True) as client:
+        left = [key for key in client.scan_iter() if client.ttl(key) == -1]
+        leaked = [key for key in left if not _may_stay(client, key)]
+        client.flushall()
+    assert not leaked
+
+
+def _may_stay(client: "redis.Redis[str]", key: str) -> bool:
+    prefix, _, name = key.partition(":")
+    kind, _, of = name.partition(":")
+    if kind in OF_A_JOB:
+        return client.hget(f"{prefix}:job:{of}", "state") in ("queued", "running")
+    if kind in ("queue", "clock"):
+        return bool(client.exists(f"{prefix}:queue:{of}"))
+    return name in PERMANENT or kind == "jobs"
+
+
+WaitUntil = Callable[..., Awaitable[Any]]
+
+
+@pytest.fixture
+def wait_until() -> WaitUntil:
+    """Wait until a function, plain or async, returns something true, and return that."""
+
+    async def wait(
+        predicate: Callable[[], Any], description: str = "the condition", timeout_s: float = 20
+    ) -> Any:
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            value = predicate()
+            if inspect.isawaitable(value):
+                value = await value
+            if value:
+                return value
+            await asyncio.sleep(0.01)
+        raise AssertionError(f"waited {timeout_s} s in vain for {description}")
+
+    return wait

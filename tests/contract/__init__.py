@@ -1,0 +1,1 @@
+"""Tests of the contract: mostly of the queue, on real servers."""
