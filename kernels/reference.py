@@ -1,0 +1,86 @@
+"""The reference: the slow, right answer of one group in float64.
+
+Elements are multiples of 2^-10, so products are multiples of 2^-20 and a float64 sum is exact in
+any order while its magnitude stays below 2^33: every output that float16 can hold, but for absurd
+cancellation. The reference is therefore the same on every machine.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from kernels.nvfp4 import dequantize
+from kernels.operands import GroupOperands
+
+_BLOCK_ELEMENTS = 1 << 24
+"""Float64 elements of one intermediate: 128 MiB."""
+_LOWEST_BINADE, _HIGHEST_BINADE = -14, 15
+_MANTISSA_BITS = 10
+
+
+class Reference(NamedTuple):
+    """Float64 [m, n] each."""
+
+    value: Tensor
+    magnitude: Tensor
+    """|A| @ |B|.T: what the rounding error of a sum is proportional to."""
+
+
+def reference_blocks(group: GroupOperands) -> Iterator[tuple[slice, Reference]]:
+    """Yield the reference in blocks of whole rows, so that it needs few hundred MiB at a time."""
+    m, n, k = group.shape
+    step = max(1, _BLOCK_ELEMENTS // max(n, k))
+    for first in range(0, m, step):
+        rows = slice(first, min(first + step, m))
+        yield rows, _reference_of(group, rows)
+
+
+def reference(group: GroupOperands) -> Reference:
+    """Return the whole reference on the device of the operands."""
+    m, n, _ = group.shape
+    whole = Reference(
+        *(torch.empty(m, n, dtype=torch.float64, device=group.a.device) for _ in range(2))
+    )
+    for rows, block in reference_blocks(group):
+        whole.value[rows], whole.magnitude[rows] = block
+    return whole
+
+
+def output(group: GroupOperands) -> Tensor:
+    """Return the correctly rounded answer, float16 [m, n]."""
+    m, n, _ = group.shape
+    answer = torch.empty(m, n, dtype=torch.float16, device=group.a.device)
+    for rows, block in reference_blocks(group):
+        answer[rows] = round_to_float16(block.value)
+    return answer
+
+
+def ulp16(value: Tensor) -> Tensor:
+    """Return the float16 spacing at float64 `value`: 2^-24 below 2^-14, 32 from 32 768 up."""
+    binade = (torch.frexp(value).exponent - 1).clamp(_LOWEST_BINADE, _HIGHEST_BINADE)
+    return torch.ldexp(torch.ones_like(value), binade - _MANTISSA_BITS)
+
+
+def round_to_float16(value: Tensor) -> Tensor:
+    """Return float64 `value` rounded once, to nearest even; 65 520 and above become infinite.
+
+    A plain conversion goes through float32 and rounds twice.
+    """
+    spacing = ulp16(value)
+    return ((value / spacing).round() * spacing).to(torch.float16)
+
+
+def _reference_of(group: GroupOperands, rows: slice) -> Reference:
+    _, n, k = group.shape
+    a = dequantize(group.a[rows], group.sfa[rows])
+    a_magnitude = a.abs()
+    values, magnitudes = [], []
+    step = max(1, _BLOCK_ELEMENTS // k)
+    for first in range(0, n, step):
+        columns = slice(first, first + step)
+        b = dequantize(group.b[columns], group.sfb[columns])
+        values.append(a @ b.T)
+        magnitudes.append(a_magnitude @ b.abs_().T)
+    return Reference(torch.cat(values, dim=1), torch.cat(magnitudes, dim=1))
