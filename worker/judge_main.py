@@ -132,8 +132,13 @@ class JudgeProcess:
             return Failed(fault=Fault(reason="judge_failed", message=f"{error!r}"))
         finally:
             if runner is not None:
-                runner.close()
-            kill_strays(self._spares.pids())
+                self._bury(runner)
+
+    def _bury(self, runner: RunnerProcess) -> None:
+        """End a runner and whatever it left: a stray would hold its output pipes open."""
+        runner.destroy()
+        kill_strays(self._spares.pids())
+        runner.close()
 
     def _run(self, begin: Begin, runner: RunnerProcess, cancel_fd: int) -> FromJudge:
         submission = begin.submission
@@ -142,7 +147,7 @@ class JudgeProcess:
         judge = Judge(submission, seed, runner, cancel_fd)
         for step in judge.judge(source, emulated=True):
             if isinstance(step, Judgement):
-                runner.close()
+                self._bury(runner)
                 if cancelled(cancel_fd):
                     raise Interrupted
                 return Judged(verdict=self._verdict(submission, seed, step, runner))

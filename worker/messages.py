@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from contract.job import Fault, Progress
 from contract.submission import Submission
@@ -21,10 +21,10 @@ class Configure(BaseModel):
 class Begin(BaseModel):
     """Judge this. The source travels beside the submission, whose JSON leaves it out."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
     type: Literal["begin"] = "begin"
     submission: Submission
-    source: Base64Bytes
+    source: bytes
 
 
 class Cancel(BaseModel):

@@ -205,7 +205,7 @@ def failure(token: int, error: BaseException) -> Answer:
         status = Status.COMPILER
     else:
         status = Status.RAISED
-    headline = f"{type(error).__name__}: {words(error)}"
+    headline = ": ".join(filter(None, (type(error).__name__, words(error))))
     return Answer(token, status, text=f"{headline}\n\n{trace(error)}")
 
 
@@ -230,7 +230,8 @@ def trace(error: BaseException) -> str:
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in frames if frame.filename != __file__]
         shown = [frame for frame in own if not frame.filename.startswith("<frozen importlib")]
-        return "".join(traceback.format_list(shown[-12:]))
+        scratch = f"{Path.cwd()}{os.sep}"
+        return "".join(traceback.format_list(shown[-12:])).replace(scratch, "")
     except BaseException:
         return "(its traceback could not be read)"
 

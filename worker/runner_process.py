@@ -176,14 +176,14 @@ class RunnerProcess:
         return Died(status, out_of_memory)
 
     def destroy(self) -> None:
-        """Kill all of it, and wait until its output is read. Safe to repeat, from any thread."""
+        """Kill all of it. Safe to repeat, from any thread."""
         self._confined.destroy()
-        self.stdout.finish(DRAIN_S)
-        self.stderr.finish(DRAIN_S)
 
     def close(self) -> None:
-        """Destroy it and give its socket back."""
+        """Destroy it, read the rest of its output, and give its socket back."""
         self.destroy()
+        self.stdout.finish(DRAIN_S)
+        self.stderr.finish(DRAIN_S)
         self._socket.close()
 
 

@@ -2,7 +2,36 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
+
+
+class SandboxUnavailable(Exception):
+    """This machine does not allow what was asked for. The message tells an operator what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """What an operator may decide about the sandbox."""
+
+    minimum_level: int = 1
+    """Refuse to start below it. 0 allows no sandbox at all, where nothing better works."""
+    gpu_minors: tuple[int, ...] = ()
+    """The numbers of the /dev/nvidiaN that candidates may open; none on a CPU."""
+    processes: int = 256
+    """Processes and threads of one candidate."""
+    scratch_bytes: int = 512 << 20
+    """Size of the private /tmp, and of the largest file."""
+    shared_memory_bytes: int = 64 << 20
+    """Size of the private /dev/shm."""
+    first_uid: int = 60_000
+    """Candidates run as this uid and the ones above it, where we are root."""
+    uids: int = 64
+    """How many candidates may run on this host at once, warm spares included."""
+    state: Path = Path("/run/halfbyte")
+    """Where uids are locked, where we are root. One folder for all workers of a host."""
+    cgroup: Path | None = None
+    """Control group (version 2) to make ours in; None: found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +65,25 @@ class Confined(Protocol):
         """Whether the memory limit was hit."""
 
     def destroy(self) -> None:
-        """Kill all of it, wait for it, and remove scratch folder and cgroup. Never raises."""
+        """Kill all of it, wait for it, and remove scratch folder and cgroup. Never raises.
+
+        Safe to repeat, and from any thread.
+        """
 
 
 class Sandbox(Protocol):
     """A way to confine, with the level and the words that stand in every verdict."""
 
-    level: int
-    description: str
+    @property
+    def level(self) -> int:
+        """2, 1 or 0."""
+
+    @property
+    def description(self) -> str:
+        """What it is made of, and why it is not more."""
 
     def start(self, launch: Launch) -> Confined:
-        """Start a process.
+        """Start a process. It dies with the thread that called this.
 
         Raises:
             OSError: it could not be started; our fault, never the candidate's.

@@ -1,0 +1,10 @@
+"""OutOfMemory: allocates without end.
+
+says: emory
+"""
+
+
+def custom_kernel(data):
+    hoard = []
+    while True:
+        hoard.append(bytearray(16 << 20))

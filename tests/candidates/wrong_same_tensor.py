@@ -1,0 +1,13 @@
+"""Incorrect: returns the same tensor for two groups of equal sizes.
+
+cases: same_sizes
+reason: values
+says: group 1
+"""
+
+from reference import ref_kernel
+
+
+def custom_kernel(data):
+    outputs = ref_kernel(data)
+    return [outputs[0], outputs[0]]

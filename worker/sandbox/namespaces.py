@@ -1,0 +1,156 @@
+"""Levels 2 and 1 with bubblewrap.
+
+Level 2: namespaces, no capabilities, a filter of system calls, a uid of its own for each candidate,
+and a control group. Level 1: the same, with our own uid where we are not root, and with a watchdog
+for memory where we may not make control groups. As root the uid is always another one: mapped to
+root's, a candidate would read root's files and know no limit of processes.
+"""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Protocol
+
+from worker.sandbox import bubblewrap, step_down
+from worker.sandbox.bubblewrap import Bubblewrap, Started, find_bubblewrap
+from worker.sandbox.cgroup import ControlGroups, find_control_groups
+from worker.sandbox.confinement import Confined, Launch, SandboxSettings, SandboxUnavailable
+from worker.sandbox.slots import Slot, Slots, open_slots
+from worker.sandbox.visible import Visible, find_visible
+from worker.sandbox.watchdog import Watchdog
+
+END_S: Final = 10
+"""A killed process that needs longer is stuck in a driver."""
+SIGNAL_BASE: Final = 128
+
+
+class MemoryGuard(Protocol):
+    """Whatever ends a candidate that takes too much memory."""
+
+    def out_of_memory(self) -> bool:
+        """Whether it did."""
+
+    def remove(self) -> None:
+        """Let go. Never raises."""
+
+
+class NamespaceProcess:
+    """bubblewrap and all that lives in its namespaces."""
+
+    def __init__(self, started: Started, guard: MemoryGuard, slot: Slot | None) -> None:
+        """Own all three."""
+        self._process = started.process
+        self._init_pidfd = started.init_pidfd
+        self._guard = guard
+        self._slot = slot
+        self._lock = threading.Lock()
+        self._destroyed = False
+        self._was_out_of_memory = False
+
+    @property
+    def pid(self) -> int:
+        """bubblewrap, which ends as its command does."""
+        return self._process.pid
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Return the exit status, None while it lives."""
+        try:
+            status = self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+        return SIGNAL_BASE - status if status > SIGNAL_BASE else status
+
+    def out_of_memory(self) -> bool:
+        """Whether the memory limit was hit."""
+        with self._lock:
+            return self._was_out_of_memory if self._destroyed else self._guard.out_of_memory()
+
+    def destroy(self) -> None:
+        """Kill process 1 of the namespaces: the kernel then ends all others in them."""
+        with self._lock:
+            if self._destroyed:
+                return
+            with suppress(OSError):
+                signal.pidfd_send_signal(self._init_pidfd, signal.SIGKILL)
+            ended = bool(select.select([self._init_pidfd], [], [], END_S)[0])
+            self._process.kill()
+            self._process.wait()
+            with suppress(OSError):  # ours to bury if bubblewrap ended before it
+                os.waitid(os.P_PIDFD, self._init_pidfd, os.WEXITED | os.WNOHANG)
+            os.close(self._init_pidfd)
+            self._was_out_of_memory = self._guard.out_of_memory()
+            self._guard.remove()
+            if self._slot is not None and ended:  # a uid whose processes live stays taken
+                self._slot.release()
+            self._destroyed = True
+
+
+@dataclass(frozen=True, slots=True)
+class Namespaces:
+    """bubblewrap, with what else this machine allows."""
+
+    description: str
+    settings: SandboxSettings
+    program: Path
+    args: tuple[str, ...]
+    staged: tuple[Path, ...]
+    slots: Slots | None
+    groups: ControlGroups | None
+
+    @property
+    def level(self) -> int:
+        """2 with a uid of its own and a control group."""
+        return 1 if self.slots is None or self.groups is None else 2
+
+    def start(self, launch: Launch) -> Confined:
+        """Start a process. It dies with the thread that called this.
+
+        Raises:
+            OSError: it could not be started.
+
+        """
+        slot = None if self.slots is None else self.slots.take()
+        try:
+            if slot is None or self.groups is None:
+                started = self._start(launch, slot, [])
+                return NamespaceProcess(started, _watchdog(started, launch.memory_bytes), slot)
+            name = f"halfbyte-{slot.uid}"
+            group = self.groups.make(name, launch.memory_bytes, self.settings.processes)
+            try:
+                return NamespaceProcess(self._start(launch, slot, group.entrances), group, slot)
+            except OSError:
+                group.remove()
+                raise
+        except OSError:
+            if slot is not None:
+                slot.release()
+            raise
+
+    def _start(self, launch: Launch, slot: Slot | None, entrances: list[Path]) -> Started:
+        uid = os.geteuid() if slot is None else slot.uid
+        command = [str(self.program)]
+        if slot is not None:
+            plan = step_down.Plan(
+                entrances=[str(file) for file in entrances],
+                uid=uid,
+                stage=str(self.settings.state),
+                staged=[str(folder) for folder in self.staged],
+            )
+            command = [sys.executable, "-I", "-S", step_down.__file__, json.dumps(plan), *command]
+        limits = bubblewrap.limits(self.settings)
+        return bubblewrap.start(command, self.args, launch, uid, limits)
+
+
+def _watchdog(started: Started, limit_bytes: int) -> Watchdog:
+    def end() -> None:
+        with suppress(OSError):
+            signal.pidfd_send_signal(started.init_pidfd, signal.SIGKILL)
+
+    return Watchdog(started.init_pid, limit_bytes, end)
