@@ -1,0 +1,40 @@
+"""Names of devices that a job can ask for, in the one spelling that is stored and answered."""
+
+from collections.abc import Iterable
+
+from contract.errors import InvalidSubmission
+
+ANY = "any"
+CPU = "cpu"
+DEVICES = (
+    ANY,
+    CPU,
+    *(
+        "sm_75",
+        "sm_80",
+        "sm_86",
+        "sm_89",
+        "sm_90",
+        "sm_100",
+        "sm_103",
+        "sm_110",
+        "sm_120",
+        "sm_121",
+    ),
+    *("A100", "L4", "L40S", "H100", "H200", "GH200", "B200", "B300", "GB200", "GB300"),
+)
+"""Any device, workers without a GPU, architectures, cards."""
+
+
+def device_named(name: str, served: Iterable[str] = ()) -> str:
+    """Return the device in its one spelling; `served` are further names, those of live workers.
+
+    Raises:
+        InvalidSubmission: there is none of this name; the message lists those there are.
+
+    """
+    known = tuple(dict.fromkeys((*DEVICES, *served)))
+    for device in known:
+        if device.lower() == name.lower():
+            return device
+    raise InvalidSubmission("device", f"unknown device {name!r}; known: {', '.join(known)}")

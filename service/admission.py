@@ -1,0 +1,175 @@
+"""From a request to a job in the queue: fill in what was left open, refuse what cannot run.
+
+Nothing is stored before everything is checked: a bad request leaves no job behind.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from contract.device import CPU, device_named
+from contract.errors import InvalidSubmission
+from contract.job import Job, WorkerInfo, WorkerState
+from contract.queue import JobQueue
+from contract.submission import Mode, Submission, official_cases, problem_named
+from service import source_check
+from service.job_request import safe_filename
+from service.request_body import SentJob
+from service.settings import ServiceSettings
+from service.source_check import Refusal
+
+SERVED_MODES = (Mode.TEST, Mode.BENCHMARK)
+"""The others of `Mode` are known and not served by this version."""
+OWN_GRAMMAR = sys.version_info[:2]
+ANONYMOUS = "anonymous"
+"""The owner of every job: there are no keys in this version."""
+
+
+class Admission:
+    """Lets jobs into the queue."""
+
+    def __init__(self, queue: JobQueue, settings: ServiceSettings) -> None:
+        """Check requests with `settings` and put them into `queue`."""
+        self._queue = queue
+        self._settings = settings
+        self._checks = asyncio.Semaphore(settings.source_checks)
+
+    async def admit(self, sent: SentJob, idempotency_key: str | None = None) -> Job:
+        """Put the job into the queue, or return the one that the key already stands for.
+
+        Raises:
+            InvalidSubmission, QueueFull, IdempotencyConflict, QueueUnavailable: it is not accepted.
+
+        """
+        if sent.source is not None:
+            self._settings.limits.check_source(sent.source)
+        workers = await self._queue.workers()
+        submission = self._resolve(sent, workers)
+        if sent.source is not None:
+            await self._check_source(sent.source, grammar_of(workers, submission.device))
+        return await self._queue.submit(
+            submission,
+            ANONYMOUS,
+            idempotency_key=idempotency_key,
+            digest=sent.request.digest(sent.source),
+        )
+
+    def _resolve(self, sent: SentJob, workers: Sequence[WorkerInfo]) -> Submission:
+        asked, source = sent
+        problem = problem_named(asked.problem)
+        kernel = asked.kernel
+        if kernel is not None and source is not None:
+            raise InvalidSubmission("kernel", "give a built-in kernel or a file, not both")
+        if kernel is None and source is None:
+            kernel = "auto"
+        if kernel is not None and kernel not in problem.kernels:
+            known = ", ".join(problem.kernels)
+            raise InvalidSubmission("kernel", f"unknown kernel {kernel!r}; known: {known}")
+        if source is None and asked.filename is not None:
+            raise InvalidSubmission("filename", "only a file has a name")
+        device = device_named(asked.device, (name for each in workers for name in each.serves))
+        mode = asked.mode or default_mode(workers, device)
+        _refuse_what_is_not_served(mode, asked.targets, asked.callback_url)
+        return Submission(
+            problem=problem.name,
+            mode=mode,
+            cases=asked.asked_cases(self._settings.limits) or official_cases(problem, mode),
+            kernel=kernel,
+            source=source,
+            filename=None if source is None else safe_filename(asked.filename),
+            device=device,
+            limits=self._settings.job,
+        )
+
+    async def _check_source(self, source: bytes, grammar: tuple[int, int] | None) -> None:
+        async with self._checks:
+            refusal = await refusal_of(source, grammar, self._settings.source_check_s)
+        if refusal is not None:
+            where = {name: value for name, value in refusal._asdict().items() if name != "message"}
+            raise InvalidSubmission(
+                "source",
+                refusal.message,
+                **{name: value for name, value in where.items() if value is not None},
+            )
+
+
+async def refusal_of(
+    source: bytes, grammar: tuple[int, int] | None, limit_s: float
+) -> Refusal | None:
+    """Have the source looked at by a process of its own; None also where that took too long."""
+    command = [sys.executable, "-I", "-S", "-W", "ignore", str(Path(source_check.__file__))]
+    if grammar is not None:
+        command.append(f"{grammar[0]}.{grammar[1]}")
+    child = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        async with asyncio.timeout(limit_s):
+            found, _ = await child.communicate(source)
+    except TimeoutError:
+        return None
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    if child.returncode:
+        return Refusal("the Python parser cannot cope with this file")
+    answer = json.loads(found)
+    return answer and Refusal(**answer)
+
+
+def default_mode(workers: Sequence[WorkerInfo], device: str) -> Mode:
+    """Return the mode of a job that names none: nothing is timed without a GPU."""
+    timed = any(each.device != CPU and each.state is not WorkerState.UNHEALTHY for each in workers)
+    return Mode.BENCHMARK if timed and device != CPU else Mode.TEST
+
+
+def grammar_of(workers: Sequence[WorkerInfo], device: str) -> tuple[int, int] | None:
+    """Return the newest Python of those workers that may get the job.
+
+    None where that is newer than our own, which then cannot tell. Where no worker is alive they are
+    taken to be like ourselves.
+    """
+    able = [each for each in workers if device in each.serves] or workers
+    newest = max((_version(each.python) for each in able), default=OWN_GRAMMAR)
+    return newest if newest <= OWN_GRAMMAR else None
+
+
+def _version(python: str) -> tuple[int, int]:
+    major, minor = python.split(".")[:2]
+    return int(major), int(minor)
+
+
+def _refuse_what_is_not_served(
+    mode: Mode, targets: Sequence[str] | None, callback_url: str | None
+) -> None:
+    """Say so where something is asked for that the interface has and this version has not."""
+    if mode not in SERVED_MODES:
+        served = " and ".join(SERVED_MODES)
+        raise InvalidSubmission(
+            "mode", f"this version does not serve `{mode}` yet; it serves {served}"
+        )
+    if targets is not None:
+        raise InvalidSubmission("targets", "only mode `compile` has targets")
+    if callback_url is not None:
+        if not _is_http(callback_url):
+            raise InvalidSubmission("callback_url", "must be an http or https address")
+        raise InvalidSubmission(
+            "callback_url",
+            "this version does not deliver callbacks yet; wait with GET /v1/jobs/{id}?wait=60 "
+            "or listen at /v1/jobs/{id}/events",
+        )
+
+
+def _is_http(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)

@@ -1,0 +1,68 @@
+"""The application: routes, errors, the queue's connection and its reaper."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from contract.errors import QueueUnavailable
+from contract.queue import JobQueue
+from contract.settings import QueueSettings
+from service import openapi, problem_document, routes_about, routes_jobs, routes_submit
+from service.admission import Admission
+from service.metrics import Metrics
+from service.middleware import Observe, SameSite
+from service.settings import ServiceSettings
+
+log = logging.getLogger(__name__)
+
+
+def create_app(settings: ServiceSettings, queue_settings: QueueSettings) -> FastAPI:
+    """Return the service; it connects when it starts."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        queue = JobQueue.connect(queue_settings)
+        app.state.queue = queue
+        app.state.admission = Admission(queue, settings)
+        stopping = asyncio.Event()
+        reaper = asyncio.create_task(_reap(queue, queue_settings.beat_s, stopping))
+        yield
+        # A flag as well as no cancel: redis-py may swallow a cancel that meets it while it writes.
+        stopping.set()
+        await reaper
+        await queue.close()
+
+    app = FastAPI(
+        title="halfbyte",
+        summary="Evaluates kernels for NVFP4 grouped GEMM",
+        version=openapi.VERSION,
+        lifespan=lifespan,
+        redirect_slashes=False,
+    )
+    app.state.settings = settings
+    app.state.metrics = Metrics()
+    problem_document.add_handlers(app, settings)
+    for routes in (routes_submit, routes_jobs, routes_about):
+        app.include_router(routes.router)
+    app.openapi = openapi.of(app)  # type: ignore[method-assign]
+    app.add_middleware(SameSite, loopback_only=not settings.trusted_network)
+    app.add_middleware(Observe, metrics=app.state.metrics)
+    return app
+
+
+async def _reap(queue: JobQueue, beat_s: float, stopping: asyncio.Event) -> None:
+    """Give up on jobs that nobody will finish, every beat, whatever became of Redis."""
+    while not stopping.is_set():
+        try:
+            for job_id in await queue.reap():
+                log.info("job reaped", extra={"job": job_id})
+        except QueueUnavailable as error:
+            log.warning("reaper waits for the queue", extra={"reason": str(error)})
+        try:
+            async with asyncio.timeout(beat_s):
+                await stopping.wait()
+        except TimeoutError:
+            continue

@@ -1,0 +1,225 @@
+"""The fields of a submission as a client sends them, and what they ask for."""
+
+import base64
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic_core import ErrorDetails
+
+from contract.errors import InvalidSubmission
+from contract.problem import Case, Distribution
+from contract.submission import Mode, RequestLimits
+
+ONE_CASE = ("m", "n", "k", "seed", "distribution", "poison_padding")
+MAX_ERRORS = 20
+HEX_SEED = re.compile(r"(0x)?[0-9a-fA-F]{1,32}")
+FILENAME = "submission.py"
+FILENAME_CHARACTERS = 100
+
+Name = Annotated[str, Field(max_length=100)]
+SEED_SCHEMA = {
+    "anyOf": [
+        {"type": "integer", "minimum": 0, "maximum": 2**128 - 1},
+        {"type": "string", "pattern": f"^{HEX_SEED.pattern}$"},
+    ]
+}
+Seed = Annotated[int, WithJsonSchema(SEED_SCHEMA)]
+
+
+class InvalidFields(InvalidSubmission):
+    """Several fields break a rule at once."""
+
+    def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
+        """Carry `(field, message)` of each; the first speaks for all."""
+        super().__init__(*errors[0])
+        self.errors = errors
+
+
+class JobRequest(BaseModel):
+    """A job as it is asked for. Sizes are integers and nothing else; unknown fields are refused.
+
+    One case is `m`, `n` and `k`, each a list with one entry a group; several are `cases`; none are
+    the official cases of the problem. What runs is a built-in `kernel` (`auto` where nothing is
+    said) or a file: `source`, or its bytes as `source_base64`.
+    """
+
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, use_attribute_docstrings=True
+    )
+
+    problem: Name = "nvfp4_group_gemm"
+    m: tuple[int, ...] | None = None
+    """Rows of A of each group: 0 or more."""
+    n: tuple[int, ...] | None = None
+    """Rows of B of each group: 1 or more."""
+    k: tuple[int, ...] | None = None
+    """Elements along k of each group: a positive multiple of 16."""
+    seed: Seed | None = None
+    """An integer, or up to 32 hexadecimal digits; drawn at random where none is given."""
+    distribution: Distribution | None = None
+    poison_padding: bool | None = None
+    cases: tuple[Case, ...] | None = None
+    kernel: Name | None = None
+    source: str | None = None
+    source_base64: str | None = None
+    filename: str | None = None
+    mode: Mode | None = None
+    """`benchmark`, or `test` where no worker with a GPU is alive."""
+    device: Name = "any"
+    targets: tuple[Name, ...] | None = None
+    callback_url: Annotated[str, Field(max_length=2000)] | None = None
+
+    @classmethod
+    def of(cls, fields: object) -> Self:
+        """Check parsed JSON.
+
+        Raises:
+            InvalidFields: naming the path of each field that breaks a rule.
+
+        """
+        try:
+            return cls.model_validate_json(json.dumps(_with_integer_seeds(fields)))
+        except ValidationError as error:
+            raise InvalidFields(plain_errors(error.errors(include_url=False))) from None
+
+    def sent_source(self) -> bytes | None:
+        """Return the file that came inside the JSON, None where there is none.
+
+        Raises:
+            InvalidSubmission: two are given, or one is no base64.
+
+        """
+        if self.source_base64 is None:
+            return None if self.source is None else self.source.encode()
+        if self.source is not None:
+            raise InvalidSubmission("source_base64", "give `source` or `source_base64`, not both")
+        try:
+            return base64.b64decode(self.source_base64, validate=True)
+        except ValueError as error:
+            raise InvalidSubmission("source_base64", f"not base64: {error}") from None
+
+    def asked_cases(self, limits: RequestLimits) -> tuple[Case, ...] | None:
+        """Return the cases that were asked for, None where the official ones are.
+
+        Raises:
+            InvalidSubmission: both forms are used, one is incomplete, or a case breaks a limit.
+
+        """
+        given = [name for name in ONE_CASE if getattr(self, name) is not None]
+        if self.cases is not None:
+            if given:
+                raise InvalidSubmission(given[0], "give `m`, `n`, `k` or `cases`, not both")
+            if not self.cases:
+                raise InvalidSubmission("cases", "at least one case, or leave it out")
+            limits.check_cases(self.cases)
+            return self.cases
+        if not given:
+            return None
+        for name in ("m", "n", "k"):
+            if name not in given:
+                raise InvalidSubmission(name, f"required where `{given[0]}` is given")
+        try:
+            case = Case(**{name: getattr(self, name) for name in given})
+            limits.check_cases((case,))
+        except ValueError as error:
+            raise InvalidSubmission(_path_in(str(error)) or "m", str(error)) from None
+        except InvalidSubmission as error:
+            path = error.field.removeprefix("cases[0]").lstrip(".") or "m"
+            raise InvalidSubmission(path, error.message) from None
+        return (case,)
+
+    def digest(self, source: bytes | None) -> str:
+        """Return a digest of what was asked for, however it was sent."""
+        fields = self.model_dump_json(exclude={"source", "source_base64"}, exclude_none=True)
+        digest = hashlib.sha256(fields.encode())
+        digest.update(b"\0" if source is None else b"\1" + source)
+        return digest.hexdigest()
+
+
+def safe_filename(name: str | None) -> str:
+    """Return the last part of `name` in letters, digits, `.`, `_` and `-`; never a hidden file."""
+    last = re.split(r"[/\\]", name or "")[-1]
+    letters = unicodedata.normalize("NFKD", last).encode("ascii", "ignore").decode("ascii")
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", letters)
+    stem, dot, suffix = safe.rpartition(".") if "." in safe else (safe, "", "")
+    if not stem.strip("._-"):
+        return FILENAME
+    suffix = (dot + suffix)[: FILENAME_CHARACTERS // 4]
+    return stem.lstrip("._-")[: FILENAME_CHARACTERS - len(suffix)] + suffix
+
+
+def _with_integer_seeds(fields: object) -> object:
+    """Return the fields with hexadecimal seeds as integers: JSON integers stop at 2^53 for many."""
+    if not isinstance(fields, dict):
+        return fields
+    fields = dict(fields)
+    if isinstance(fields.get("seed"), str):
+        fields["seed"] = _integer_seed("seed", fields["seed"])
+    if isinstance(fields.get("cases"), list):
+        fields["cases"] = [
+            {**case, "seed": _integer_seed(f"cases[{index}].seed", case["seed"])}
+            if isinstance(case, dict) and isinstance(case.get("seed"), str)
+            else case
+            for index, case in enumerate(fields["cases"])
+        ]
+    return fields
+
+
+def _integer_seed(field: str, text: str) -> int:
+    if not HEX_SEED.fullmatch(text):
+        raise InvalidSubmission(field, "must be an integer or up to 32 hexadecimal digits")
+    return int(text, 16)
+
+
+def plain_errors(details: Sequence[ErrorDetails]) -> list[tuple[str, str]]:
+    """Return the path and our words for each field that pydantic complains of.
+
+    The branches of a union are one field: it may be this or that.
+    """
+    said: dict[str, list[str]] = {}
+    for path, message in map(_plain, details[:MAX_ERRORS]):
+        said.setdefault(path, []).append(message)
+    return [
+        (path, " or ".join(messages))
+        for path, messages in said.items()
+        if not any(other.startswith(f"{path}.") for other in said if path)
+    ]
+
+
+def _plain(error: ErrorDetails) -> tuple[str, str]:
+    path = _path(error["loc"])
+    message = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    match error["type"]:
+        case "extra_forbidden" | "unexpected_keyword_argument":
+            return path, "unknown field"
+        case "missing":
+            return path, "required"
+        case "int_type" | "int_from_float" | "int_parsing":
+            return path, "must be an integer"
+        case "json_invalid":
+            return path, "not JSON: " + message
+        case "value_error" if inner := _path_in(message):
+            return f"{path}.{inner}", message
+    return path, message
+
+
+def _path(loc: tuple[int | str, ...]) -> str:
+    """Return `cases[0].m[1]` for ("cases", 0, "m", 1), without the tags of unions."""
+    path = ""
+    for part in loc:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part not in ("ConstantOperands", "int") and "[" not in part:
+            path += f".{part}" if path else part
+    return path
+
+
+def _path_in(message: str) -> str | None:
+    """Return the path that a sentence of the ground starts with: `k[0] must be ...`."""
+    found = re.match(r"([a-z_.]+(\[\d+\])?) must ", message)
+    return found and found.group(1)

@@ -1,0 +1,30 @@
+"""Logging: one line an event, `name=value` pairs behind it."""
+
+import json
+import logging
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
+
+
+class PairsFormatter(logging.Formatter):
+    """Writes what a call gave as `extra` behind its message, each value as JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line, and the traceback below it where there is one."""
+        pairs = " ".join(
+            f"{name}={json.dumps(value, default=str)}"
+            for name, value in vars(record).items()
+            if name not in _STANDARD
+        )
+        line = f"{self.formatTime(record)} {record.levelname} {record.name}: {record.getMessage()}"
+        line = line.replace("\n", "\\n") + (f" {pairs}" if pairs else "")
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return line
+
+
+def configure(level: int = logging.INFO) -> None:
+    """Send everything of this process to standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(PairsFormatter())
+    logging.basicConfig(level=level, handlers=[handler], force=True)

@@ -1,0 +1,83 @@
+"""What operators watch, in the Prometheus text format. Labels are few: routes, states, devices."""
+
+from collections.abc import Mapping, Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from contract.job import Job, WorkerInfo, WorkerState
+
+MEDIA_TYPE = CONTENT_TYPE_LATEST
+LATENCY_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+
+
+class Metrics:
+    """The figures of one service process, in a registry of its own."""
+
+    def __init__(self) -> None:
+        """Start all counters at nothing."""
+        self._registry = registry = CollectorRegistry()
+        self._requests = Counter(
+            "halfbyte_http_requests",
+            "Requests answered",
+            ("method", "route", "status"),
+            registry=registry,
+        )
+        self._durations = Histogram(
+            "halfbyte_http_request_duration_seconds",
+            "Time from request to the end of its answer; long polls and event streams included",
+            ("method", "route"),
+            buckets=LATENCY_BUCKETS_S,
+            registry=registry,
+        )
+        self._accepted = Counter(
+            "halfbyte_jobs_accepted",
+            "Jobs answered with 202 by this process, repetitions with a key included",
+            ("mode", "device"),
+            registry=registry,
+        )
+        self._queue_up = Gauge(
+            "halfbyte_queue_up", "Whether the queue answers: 1 or 0", registry=registry
+        )
+        self._queued = Gauge(
+            "halfbyte_jobs_queued", "Jobs that wait, by device", ("device",), registry=registry
+        )
+        self._running = Gauge("halfbyte_jobs_running", "Jobs that workers hold", registry=registry)
+        self._workers = Gauge(
+            "halfbyte_workers", "Live workers", ("device", "state"), registry=registry
+        )
+
+    def request_answered(self, method: str, route: str, status: int, duration_s: float) -> None:
+        """Count a request."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._durations.labels(method, route).observe(duration_s)
+
+    def job_accepted(self, job: Job) -> None:
+        """Count a job."""
+        self._accepted.labels(job.mode, job.device).inc()
+
+    def queue_seen(self, depth: Mapping[str, int], workers: Sequence[WorkerInfo]) -> None:
+        """Take over how the queue is now."""
+        self._queue_up.set(1)
+        self._queued.clear()
+        for device, length in depth.items():
+            self._queued.labels(device).set(length)
+        self._running.set(sum(worker.job is not None for worker in workers))
+        self._workers.clear()
+        for device in {worker.device for worker in workers}:
+            for state in WorkerState:
+                self._workers.labels(device, state).set(
+                    sum(worker.device == device and worker.state is state for worker in workers)
+                )
+
+    def queue_away(self) -> None:
+        """Forget what was seen of the queue: old figures would pass for new ones."""
+        self._queue_up.set(0)
+        self._queued.clear()
+        self._workers.clear()
+        self._running.set(float("nan"))
+
+    def exposition(self) -> bytes:
+        """Return all figures as text."""
+        text: bytes = generate_latest(self._registry)
+        return text

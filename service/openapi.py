@@ -1,0 +1,102 @@
+"""The description of the interface at /openapi.json, with what routes read by themselves."""
+
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from service.job_request import SEED_SCHEMA, JobRequest
+from service.problem_document import MEDIA_TYPE, ProblemDocument
+
+VERSION = version("halfbyte")
+TEMPLATE = "#/components/schemas/{model}"
+Schema = dict[str, Any]
+
+WHAT = {
+    400: "The body cannot be read",
+    403: "Sent by a web page of another site",
+    404: "There is no such thing",
+    413: "The source or the body is too large",
+    415: "The body is of a type that is not taken here",
+    422: "A field or a parameter breaks a rule; `errors` says which",
+    503: "The queue is away or full; `Retry-After` says when to ask again",
+}
+JSON_BODY: Schema = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": TEMPLATE.format(model="JobRequest")}}},
+    }
+}
+
+
+def problems(*statuses: int) -> dict[int | str, Schema]:
+    """Return the responses of a route that may answer with these problems."""
+    schema = {"$ref": TEMPLATE.format(model="ProblemDocument")}
+    return {
+        status: {"description": WHAT[status], "content": {MEDIA_TYPE: {"schema": schema}}}
+        for status in statuses
+    }
+
+
+def of(app: FastAPI) -> Callable[[], Schema]:
+    """Return what describes `app`, made once."""
+
+    def describe() -> Schema:
+        if app.openapi_schema is None:
+            schema = get_openapi(
+                title=app.title, version=app.version, summary=app.summary, routes=app.routes
+            )
+            schemas = schema["components"]["schemas"]
+            for model in (JobRequest, ProblemDocument):
+                described = model.model_json_schema(ref_template=TEMPLATE)
+                schemas |= described.pop("$defs", {})
+                schemas[model.__name__] = described
+            schemas["Case"]["properties"]["seed"] = {
+                "anyOf": [*SEED_SCHEMA["anyOf"], {"type": "null"}]
+            }
+            _drop_the_frameworks_own_errors(schema)
+            app.openapi_schema = schema
+        return app.openapi_schema
+
+    return describe
+
+
+def _drop_the_frameworks_own_errors(schema: Schema) -> None:
+    """Take out what FastAPI adds for routes whose parameters cannot be wrong."""
+    for path in schema["paths"].values():
+        for operation in path.values():
+            if "HTTPValidationError" in str(operation["responses"].get("422")):
+                del operation["responses"]["422"]
+    for name in ("HTTPValidationError", "ValidationError"):
+        schema["components"]["schemas"].pop(name, None)
+
+
+def upload_body() -> Schema:
+    """Return the two bodies of an upload: a form, or the file itself with fields in the query."""
+    fields = {
+        name: {"type": "string", "description": field.description or ""}
+        for name, field in JobRequest.model_fields.items()
+        if name not in ("source", "source_base64")
+    }
+    file = {"type": "string", "format": "binary"}
+    form = {
+        "type": "object",
+        "properties": {"file": file, **fields},
+        "required": ["file"],
+        "additionalProperties": False,
+    }
+    return {
+        "requestBody": {
+            "required": True,
+            "content": {
+                "multipart/form-data": {"schema": form},
+                "application/octet-stream": {"schema": file},
+            },
+        },
+        "parameters": [
+            {"name": name, "in": "query", "required": False, "schema": {"type": "string"}}
+            for name in fields
+        ],
+    }

@@ -1,0 +1,154 @@
+"""From the bytes of a request to the fields of a submission: JSON, multipart form or raw file.
+
+Bytes are counted as they arrive, so that no more is held than may be accepted. A file's own bytes
+are never decoded.
+"""
+
+from collections.abc import AsyncGenerator, Iterable
+from typing import NamedTuple
+
+from fastapi import Request
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from contract.errors import EvaluationError, InvalidSubmission, SourceTooLarge
+from service.job_request import JobRequest
+from service.settings import ServiceSettings
+from service.strict_json import MalformedJson, loads
+
+ESCAPED_BYTES = 3
+"""Bytes that JSON or base64 may make of one byte of source."""
+JSON_FIELDS = ("m", "n", "k", "cases", "targets", "poison_padding")
+TEXT_OR_JSON_FIELDS = ("seed", "distribution")
+SOURCE_FIELDS = ("file", "source", "source_base64")
+
+
+class MalformedForm(EvaluationError):
+    """The bytes are no multipart form."""
+
+
+class UnsupportedBody(EvaluationError):
+    """The content type is not accepted here."""
+
+
+class SentJob(NamedTuple):
+    """What a request carries."""
+
+    request: JobRequest
+    source: bytes | None
+
+
+async def read_json(request: Request, settings: ServiceSettings) -> SentJob:
+    """Read a JSON body, of whatever content type but a form.
+
+    Raises:
+        UnsupportedBody, MalformedJson, InvalidSubmission: it is not as it has to be.
+
+    """
+    if _is_form(request):
+        raise UnsupportedBody("POST /v1/jobs takes JSON; send files to POST /v1/submissions")
+    limit = ESCAPED_BYTES * settings.limits.source_bytes + settings.fields_bytes
+    data = b"".join([chunk async for chunk in _capped(request, limit, "body")])
+    asked = JobRequest.of(loads(data, _max_items(settings)))
+    return SentJob(asked, asked.sent_source())
+
+
+async def read_upload(request: Request, settings: ServiceSettings) -> SentJob:
+    """Read a file: the part `file` of a form, or else the body itself; fields beside it.
+
+    Raises:
+        MalformedForm, InvalidSubmission: it is not as it has to be.
+
+    """
+    fields = list(request.query_params.multi_items())
+    filename = None
+    if _is_form(request):
+        source, filename, in_form = await _read_form(request, settings)
+        fields += in_form
+    else:
+        limit = settings.limits.source_bytes
+        source = b"".join([chunk async for chunk in _capped(request, limit, "source")])
+    named = _fields(fields, _max_items(settings))
+    if filename is not None:
+        named.setdefault("filename", filename)
+    return SentJob(JobRequest.of(named), source)
+
+
+async def _read_form(
+    request: Request, settings: ServiceSettings
+) -> tuple[bytes, str | None, list[tuple[str, str]]]:
+    limit = settings.limits.source_bytes + settings.fields_bytes
+    parser = MultiPartParser(
+        request.headers,
+        _capped(request, limit, "file"),
+        max_files=1,
+        max_fields=len(JobRequest.model_fields),
+        max_part_size=settings.fields_bytes,
+    )
+    try:
+        form = await parser.parse()
+    except MultiPartException as error:
+        raise MalformedForm(error.message) from None
+    except UnicodeError as error:
+        raise MalformedForm(f"the charset of the form does not fit: {error}") from None
+    try:
+        file = _file_of(form)
+        return await file.read(), file.filename, _texts_of(form)
+    finally:
+        await form.close()
+
+
+def _file_of(form: FormData) -> UploadFile:
+    files = [(name, part) for name, part in form.multi_items() if isinstance(part, UploadFile)]
+    if not files:
+        raise InvalidSubmission("file", "send the file as a part: curl -F file=@kernel.py ...")
+    name, file = files[0]
+    if name != "file":
+        raise InvalidSubmission(name, "unknown field; the part with the file is `file`")
+    return file
+
+
+def _texts_of(form: FormData) -> list[tuple[str, str]]:
+    return [(name, part) for name, part in form.multi_items() if isinstance(part, str)]
+
+
+async def _capped(request: Request, limit: int, field: str) -> AsyncGenerator[bytes, None]:
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise SourceTooLarge(field, f"at most {limit} bytes are accepted", limit=limit)
+        yield chunk
+
+
+def _fields(texts: Iterable[tuple[str, str]], max_items: int) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    for name, text in texts:
+        if name in SOURCE_FIELDS:
+            raise InvalidSubmission(name, "send the file as the part `file` or as the body")
+        if name in fields:
+            raise InvalidSubmission(name, "given twice")
+        fields[name] = _value(name, text, max_items)
+    return fields
+
+
+def _value(name: str, text: str, max_items: int) -> object:
+    if name not in JSON_FIELDS + TEXT_OR_JSON_FIELDS:
+        return text
+    try:
+        return loads(text.encode(), max_items)
+    except MalformedJson as error:
+        if name in TEXT_OR_JSON_FIELDS:
+            return text
+        raise InvalidSubmission(name, f"must be JSON: {error}") from None
+    except InvalidSubmission as error:
+        separator = "" if error.field.startswith("[") or not error.field else "."
+        raise InvalidSubmission(f"{name}{separator}{error.field}", error.message) from None
+
+
+def _is_form(request: Request) -> bool:
+    return request.headers.get("content-type", "").lower().startswith("multipart/form-data")
+
+
+def _max_items(settings: ServiceSettings) -> int:
+    return max(settings.limits.groups, settings.limits.cases)

@@ -1,0 +1,144 @@
+"""Jobs after they were accepted: look, wait, listen, fetch, cancel."""
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from contract.errors import JobNotFound
+from contract.job import JobState
+from contract.queue import JobQueue
+from contract.submission import Mode
+from service.dependencies import Queue, Settings
+from service.openapi import problems
+from service.problem_document import status_problem
+from service.views import JobList, JobView, job_list, job_response, json_response
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+log = logging.getLogger(__name__)
+
+MAX_WAIT_S = 60
+NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
+
+
+class Look(BaseModel):
+    """How to look at a job."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    wait: float = Field(0, ge=0, le=MAX_WAIT_S, allow_inf_nan=False)
+    """Seconds to wait for the end of the job."""
+    samples: bool = False
+    """Whether timings carry their raw samples."""
+
+
+class Filters(BaseModel):
+    """Which jobs to list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    state: JobState | None = None
+    mode: Mode | None = None
+    owner: str | None = Field(None, max_length=200)
+    limit: int = Field(50, ge=1, le=200)
+    cursor: str | None = Field(None, pattern="^[0-9]{1,15}$")
+
+
+@router.get("", response_model=JobList, responses=problems(422, 503))
+async def jobs(queue: Queue, filters: Annotated[Filters, Query()]) -> Response:
+    """List jobs, the newest first."""
+    page, cursor = await queue.list(**dict(filters))
+    return json_response(job_list(page, cursor))
+
+
+@router.get("/{job_id}", response_model=JobView, responses=problems(404, 422, 503))
+async def job(job_id: str, queue: Queue, look: Annotated[Look, Query()]) -> Response:
+    """Look at a job, at once or when it has ended."""
+    found = await (queue.wait(job_id, look.wait) if look.wait else queue.get(job_id))
+    return job_response(found, samples=look.samples)
+
+
+@router.delete("/{job_id}", response_model=JobView, responses=problems(403, 404, 503))
+async def cancel(job_id: str, queue: Queue) -> Response:
+    """Cancel a queued or running job; one that has ended stays as it is."""
+    cancelled = await queue.cancel(job_id)
+    log.info("job cancel asked", extra={"job": job_id, "state": cancelled.state})
+    return job_response(cancelled)
+
+
+@router.get(
+    "/{job_id}/events",
+    response_class=EventSourceResponse,
+    responses={
+        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        **problems(404, 503),
+    },
+)
+async def events(
+    job_id: str,
+    queue: Queue,
+    settings: Settings,
+    after: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
+) -> Response:
+    """Listen to states and progress until the job has ended. Resumes after `Last-Event-ID`."""
+    await queue.get(job_id)
+    return EventSourceResponse(_sent_events(queue, job_id, after), ping=settings.ping_s)
+
+
+async def _sent_events(
+    queue: JobQueue, job_id: str, after: str | None
+) -> AsyncIterator[ServerSentEvent]:
+    try:
+        async for event in queue.events(job_id, after):
+            if event is not None:
+                data = json.dumps(event.data, allow_nan=False)
+                yield ServerSentEvent(data, event=event.type, id=event.id)
+    except JobNotFound:
+        return
+
+
+@router.get(
+    "/{job_id}/source",
+    response_class=Response,
+    responses={
+        200: {
+            "content": {
+                "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}
+            }
+        },
+        **problems(404, 503),
+    },
+)
+async def source(job_id: str, queue: Queue) -> Response:
+    """Fetch the submitted file, byte for byte."""
+    job = await queue.get(job_id)
+    source = await queue.source(job_id)
+    if source is None:
+        return status_problem(404, f"job {job_id} runs the built-in kernel `{job.kernel}`")
+    disposition = {"Content-Disposition": f'attachment; filename="{job.filename}"'}
+    return Response(
+        source, headers=disposition | NO_SNIFFING, media_type="application/octet-stream"
+    )
+
+
+@router.get(
+    "/{job_id}/log",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/plain; charset=utf-8": {"schema": {"type": "string"}}}},
+        **problems(404, 503),
+    },
+)
+async def captured_output(job_id: str, queue: Queue) -> Response:
+    """Fetch what the candidate printed: standard output, then standard error, capped."""
+    job = await queue.get(job_id)
+    if job.verdict is None:
+        return status_problem(404, f"job {job_id} is {job.state} and has no log")
+    log = job.verdict.log
+    return Response(
+        log.stdout + log.stderr, headers=NO_SNIFFING, media_type="text/plain; charset=utf-8"
+    )

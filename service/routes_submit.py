@@ -1,0 +1,74 @@
+"""Submitting: JSON, a form, or a raw file."""
+
+import logging
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Request, Response
+
+from contract.job import Job
+from service import openapi
+from service.dependencies import Admissions, Figures, Settings
+from service.metrics import Metrics
+from service.request_body import SentJob, read_json, read_upload
+from service.views import JobView, Links, job_response
+
+router = APIRouter(tags=["jobs"])
+log = logging.getLogger(__name__)
+
+Key = Annotated[
+    str | None,
+    Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern="^[!-~]+$"),
+]
+REFUSALS = openapi.problems(400, 403, 413, 415, 422, 503)
+LOCATION = {"headers": {"Location": {"description": "The job", "schema": {"type": "string"}}}}
+RESPONSES = {202: LOCATION, **REFUSALS}
+
+
+@router.post(
+    "/v1/jobs",
+    status_code=202,
+    response_model=JobView,
+    responses=RESPONSES,
+    openapi_extra=openapi.JSON_BODY,
+)
+async def submit(
+    request: Request, settings: Settings, admission: Admissions, metrics: Figures, key: Key = None
+) -> Response:
+    """Submit sizes for a built-in kernel, or a file inside JSON."""
+    sent = await read_json(request, settings)
+    return _accepted(await admission.admit(sent, key), sent, metrics)
+
+
+@router.post(
+    "/v1/submissions",
+    status_code=202,
+    response_model=JobView,
+    responses=RESPONSES,
+    openapi_extra=openapi.upload_body(),
+)
+async def upload(
+    request: Request, settings: Settings, admission: Admissions, metrics: Figures, key: Key = None
+) -> Response:
+    """Submit a file, as the part `file` of a form or as the body itself.
+
+    Fields are those of `POST /v1/jobs`, in the form or in the query; lists are JSON text.
+    """
+    sent = await read_upload(request, settings)
+    return _accepted(await admission.admit(sent, key), sent, metrics)
+
+
+def _accepted(job: Job, sent: SentJob, metrics: Metrics) -> Response:
+    metrics.job_accepted(job)
+    log.info(
+        "job accepted",
+        extra={
+            "job": job.id,
+            "number": job.number,
+            "mode": job.mode,
+            "device": job.device,
+            "kernel": job.kernel,
+            "sha256": job.sha256,
+            "bytes": None if sent.source is None else len(sent.source),
+        },
+    )
+    return job_response(job, 202, headers={"Location": Links.of(job).self})

@@ -1,0 +1,35 @@
+"""Settings of the service. Read from HALFBYTE_SERVICE_... once, in main; the queue has its own."""
+
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from contract.submission import Limits, RequestLimits
+
+
+class ServiceSettings(BaseSettings):
+    """What the service accepts and how long it waits."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="HALFBYTE_SERVICE_", env_nested_delimiter="__", frozen=True
+    )
+
+    limits: RequestLimits = RequestLimits()
+    """What a request may ask for: HALFBYTE_SERVICE_LIMITS__CASES=16, ..."""
+    job: Limits = Limits()
+    """What a job may use: HALFBYTE_SERVICE_JOB__JOB_S=600, ..."""
+    fields_bytes: int = 2_000_000
+    """Bytes of a request beside the source: sizes, names, part headers."""
+    trusted_network: bool = False
+    """Whether everybody who reaches the published address may use the service, as in a container
+    whose port is published on loopback only, or behind a proxy that checks who asks."""
+    ping_s: float = 10
+    """Seconds without an event after which an event stream carries a comment."""
+    retry_after_s: int = 2
+    """Seconds after which a client may ask again when Redis is away."""
+    full_retry_after_s: int = 30
+    """Seconds after which a client may ask again when the queue is full."""
+    source_check_s: float = 20
+    """Seconds for looking at a source; a file that takes longer is left to the worker."""
+    source_checks: int = 2
+    """Sources looked at at the same time."""
+    shutdown_s: int = 5
+    """Seconds that open requests are given when the service stops."""

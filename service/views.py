@@ -1,0 +1,154 @@
+"""What clients see: the contract's own types, with links."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from fastapi import Response
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
+
+from contract.device import DEVICES
+from contract.job import Headline, Job, JobSummary, WorkerInfo
+from contract.problem import Problem
+from contract.submission import Limits, Mode, RequestLimits
+from service.admission import SERVED_MODES
+from service.settings import ServiceSettings
+
+_FROZEN = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+
+class Links(BaseModel):
+    """Where the rest of a job is."""
+
+    model_config = _FROZEN
+
+    self: str
+    events: str
+    source: str | None
+    """Null for a built-in kernel."""
+    log: str
+
+    @classmethod
+    def of(cls, job: Job) -> "Links":
+        """Return the links of a job."""
+        path = f"/v1/jobs/{job.id}"
+        return cls(
+            self=path,
+            events=f"{path}/events",
+            source=None if job.sha256 is None else f"{path}/source",
+            log=f"{path}/log",
+        )
+
+
+class JobView(Job):
+    """A job with its links."""
+
+    links: Links
+
+
+class JobListItem(Job):
+    """A job in a list: the headline stands for its verdict."""
+
+    verdict: None = Field(default=None, exclude=True)
+    headline: Headline | None
+    links: Links
+
+
+class JobList(BaseModel):
+    """A page of jobs, the newest first."""
+
+    model_config = _FROZEN
+
+    jobs: tuple[JobListItem, ...]
+    next_cursor: str | None
+    """What `cursor` has to be for the next page; null at the end."""
+
+
+class WorkerList(BaseModel):
+    """The workers that are alive."""
+
+    model_config = _FROZEN
+
+    workers: tuple[WorkerInfo, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemView(Problem):
+    """A problem, and what may be asked of it here."""
+
+    modes: tuple[Mode, ...]
+    """Modes that this version serves."""
+    devices: tuple[str, ...]
+    request_limits: RequestLimits
+    limits: Limits
+    """What a job may use."""
+
+
+class ProblemList(BaseModel):
+    """All problems."""
+
+    model_config = _FROZEN
+
+    problems: tuple[ProblemView, ...]
+
+
+class Health(BaseModel):
+    """The process lives."""
+
+    model_config = _FROZEN
+
+    status: str = "ok"
+
+
+class Readiness(BaseModel):
+    """Jobs are accepted."""
+
+    model_config = _FROZEN
+
+    status: str = "ready"
+    workers: int
+    """Live workers; without any, jobs are accepted and wait."""
+    queued: int
+
+
+def json_response(view: BaseModel | ProblemView, status: int = 200) -> Response:
+    """Return a view as strict JSON."""
+    return Response(to_json(view, inf_nan_mode="null"), status, media_type="application/json")
+
+
+def job_response(
+    job: Job,
+    status: int = 200,
+    samples: bool = False,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return a job; raw samples only where they are asked for."""
+    view = JobView(**dict(job), links=Links.of(job))
+    unseen = None if samples else {"verdict": {"cases": {"__all__": {"timing": {"samples_us"}}}}}
+    body = view.model_dump_json(exclude=unseen)
+    return Response(body, status, headers, media_type="application/json")
+
+
+def job_list(page: Sequence[JobSummary], cursor: str | None) -> JobList:
+    """Return a page as clients see it."""
+    items = (
+        JobListItem(
+            **dict(each.job.model_copy(update={"verdict": None})),
+            headline=each.headline,
+            links=Links.of(each.job),
+        )
+        for each in page
+    )
+    return JobList(jobs=tuple(items), next_cursor=cursor)
+
+
+def problem_view(problem: Problem, settings: ServiceSettings) -> ProblemView:
+    """Return a problem with what may be asked of it."""
+    return ProblemView(
+        **{field.name: getattr(problem, field.name) for field in fields(problem)}
+        | {"tensors": dict(problem.tensors)},
+        modes=SERVED_MODES,
+        devices=DEVICES,
+        request_limits=settings.limits,
+        limits=settings.job,
+    )
