@@ -92,7 +92,7 @@ def dequantize(packed: Tensor, scales: Tensor, dtype: torch.dtype = torch.float6
 def _nearest_code(values: Tensor, mantissa_bits: int, lowest: int, highest: int) -> Tensor:
     """Return unsigned codes of |values|, not yet saturated; binades `lowest`..`highest`."""
     magnitude = values.abs().double()
-    binade = (torch.frexp(magnitude).exponent - 1).clamp(lowest, highest)
+    binade = torch.frexp(magnitude.clamp(2.0**lowest, 2.0**highest)).exponent - 1
     steps = torch.ldexp(magnitude, mantissa_bits - binade)
     return steps.round() + ((binade - lowest) << mantissa_bits)
 

@@ -16,7 +16,7 @@ from kernels.operands import GroupOperands
 
 _BLOCK_ELEMENTS = 1 << 24
 """Float64 elements of one intermediate: 128 MiB."""
-_LOWEST_BINADE, _HIGHEST_BINADE = -14, 15
+_SMALLEST_NORMAL, _HIGHEST_BINADE = 2.0**-14, 2.0**15
 _MANTISSA_BITS = 10
 
 
@@ -59,8 +59,8 @@ def output(group: GroupOperands) -> Tensor:
 
 def ulp16(value: Tensor) -> Tensor:
     """Return the float16 spacing at float64 `value`: 2^-24 below 2^-14, 32 from 32 768 up."""
-    binade = (torch.frexp(value).exponent - 1).clamp(_LOWEST_BINADE, _HIGHEST_BINADE)
-    return torch.ldexp(torch.ones_like(value), binade - _MANTISSA_BITS)
+    exponent = torch.frexp(value.abs().clamp(_SMALLEST_NORMAL, _HIGHEST_BINADE)).exponent
+    return torch.ldexp(torch.ones_like(value), exponent - 1 - _MANTISSA_BITS)
 
 
 def round_to_float16(value: Tensor) -> Tensor:
