@@ -22,6 +22,7 @@ from typing import Final
 
 from worker.sandbox.confinement import Launch, SandboxSettings, SandboxUnavailable
 from worker.sandbox.seccomp import filter_program
+from worker.sandbox.step_down import lower
 from worker.sandbox.visible import Visible
 
 OLDEST: Final = (0, 8)
@@ -74,7 +75,9 @@ def find_bubblewrap() -> Bubblewrap:
 
     """
     for program in _programs():
-        version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+        version = subprocess.run(
+            [program, "--version"], capture_output=True, text=True, check=False
+        )
         numbers = re.findall(r"\d+", version.stdout)
         if tuple(map(int, numbers[:2])) >= OLDEST:
             return Bubblewrap(program, ".".join(numbers))
@@ -97,7 +100,7 @@ def _programs() -> Iterator[Path]:
 def arguments(
     visible: Visible, settings: SandboxSettings, moved: Mapping[Path, Path]
 ) -> tuple[str, ...]:
-    """Return what is the same for every start. `moved` says where a folder is bound from instead."""
+    """Return what every start has in common; `moved` says where else a folder is bound from."""
     args = [*ISOLATION, *("--proc", "/proc"), *("--dev", "/dev")]
     for device in visible.devices:
         args += ["--dev-bind", str(device), str(device)]
@@ -118,7 +121,7 @@ def start(
     """Start a process in namespaces.
 
     `command` ends with the program of bubblewrap, `uid` is the one that it runs as, `limits` are
-    resource limits by their numbers.
+    resource limits by their numbers that the command does not set itself.
 
     Raises:
         OSError: it did not start.
@@ -154,8 +157,8 @@ def start(
         try:
             init_pid = _init_pid(info.fileno())
             init_pidfd = os.pidfd_open(init_pid)
-            for limit, value in limits.items():
-                _lower(init_pid, limit, value)
+            for limit, bound in limits.items():
+                lower(limit, bound, init_pid)
             unblock.write(b"!")
         except (OSError, ValueError) as error:
             process.kill()
@@ -164,7 +167,7 @@ def start(
 
 
 def limits(settings: SandboxSettings) -> dict[int, int]:
-    """Return the resource limits of every candidate. Memory is not among them: CUDA reserves much."""
+    """Return the resource limits of a candidate. Not of its memory: CUDA reserves address space."""
     return {
         resource.RLIMIT_CORE: NO_CORE,
         resource.RLIMIT_FSIZE: settings.scratch_bytes,
@@ -181,13 +184,6 @@ def _init_pid(info: int) -> int:
         with suppress(json.JSONDecodeError):
             return int(json.loads(text)["child-pid"])
     raise OSError("no namespaces were made")
-
-
-def _lower(pid: int, limit: int, value: int) -> None:
-    """Set a limit, or leave it where it is lower."""
-    _, hard = resource.prlimit(pid, limit)
-    if hard == resource.RLIM_INFINITY or hard > value:
-        resource.prlimit(pid, limit, (value, value))
 
 
 def _pipe(stack: ExitStack) -> tuple[FileIO, FileIO]:

@@ -1,7 +1,7 @@
 """Control groups: the memory and the number of processes of one candidate, counted by the kernel.
 
-Version 2 where it has both controllers, else version 1 (on some hosts both are mounted and version 1
-holds them). Ours are made as near to the group that we run in as the kernel allows.
+Version 2 where it has both controllers, else version 1 (some hosts mount both, and version 1 holds
+them). Ours are made as near to the group that we run in as the kernel allows.
 """
 
 import errno
@@ -18,7 +18,7 @@ from worker.sandbox.confinement import SandboxUnavailable
 
 CONTROLLERS: Final = ("memory", "pids")
 OURSELVES: Final = "halfbyte-worker"
-"""Where our own group's processes go: version 2 limits children only of a group without processes."""
+"""Where our own processes go: in version 2 only a group without processes limits its children."""
 EMPTY_S: Final = 10
 POLL_S: Final = 0.001
 
@@ -138,7 +138,7 @@ def find_control_groups(chosen: Path | None = None) -> ControlGroups:
         if kind == "cgroup" and controller in options
     ]
     if len(folders) == len(CONTROLLERS) and all(os.access(folder, os.W_OK) for folder in folders):
-        return ControlGroups(*folders, version=1)
+        return ControlGroups(folders[0], folders[1], 1)
     raise SandboxUnavailable(
         "no control groups for memory and pids: none mounted, or read-only (in Docker: "
         "--security-opt writable-cgroups=true, or mount /sys/fs/cgroup writable)"

@@ -10,20 +10,21 @@ import json
 import os
 import select
 import signal
+import stat
 import subprocess
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
 from worker.sandbox import bubblewrap, step_down
 from worker.sandbox.bubblewrap import Bubblewrap, Started, find_bubblewrap
 from worker.sandbox.cgroup import ControlGroups, find_control_groups
-from worker.sandbox.confinement import Confined, Launch, SandboxSettings, SandboxUnavailable
+from worker.sandbox.confinement import Confined, Launch, SandboxSettings
 from worker.sandbox.slots import Slot, Slots, open_slots
-from worker.sandbox.visible import Visible, find_visible
+from worker.sandbox.visible import find_visible
 from worker.sandbox.watchdog import Watchdog
 
 END_S: Final = 10
@@ -120,7 +121,8 @@ class Namespaces:
         try:
             if slot is None or self.groups is None:
                 started = self._start(launch, slot, [])
-                return NamespaceProcess(started, _watchdog(started, launch.memory_bytes), slot)
+                watchdog = Watchdog(started.init_pid, started.init_pidfd, launch.memory_bytes)
+                return NamespaceProcess(started, watchdog, slot)
             name = f"halfbyte-{slot.uid}"
             group = self.groups.make(name, launch.memory_bytes, self.settings.processes)
             try:
@@ -135,22 +137,79 @@ class Namespaces:
 
     def _start(self, launch: Launch, slot: Slot | None, entrances: list[Path]) -> Started:
         uid = os.geteuid() if slot is None else slot.uid
+        limits = bubblewrap.limits(self.settings)
         command = [str(self.program)]
         if slot is not None:
             plan = step_down.Plan(
                 entrances=[str(file) for file in entrances],
+                limits={str(limit): bound for limit, bound in limits.items()},
                 uid=uid,
                 stage=str(self.settings.state),
                 staged=[str(folder) for folder in self.staged],
             )
             command = [sys.executable, "-I", "-S", step_down.__file__, json.dumps(plan), *command]
-        limits = bubblewrap.limits(self.settings)
+            limits = {}
         return bubblewrap.start(command, self.args, launch, uid, limits)
 
 
-def _watchdog(started: Started, limit_bytes: int) -> Watchdog:
-    def end() -> None:
-        with suppress(OSError):
-            signal.pidfd_send_signal(started.init_pidfd, signal.SIGKILL)
+def build_level_2(settings: SandboxSettings) -> Namespaces:
+    """Put level 2 together, without trying it.
 
-    return Watchdog(started.init_pid, limit_bytes, end)
+    Raises:
+        SandboxUnavailable: a part of it is not to be had.
+
+    """
+    slots = open_slots(
+        settings.state, range(settings.first_uid, settings.first_uid + settings.uids)
+    )
+    groups = find_control_groups(settings.cgroup)
+    found = find_bubblewrap()
+    made_of = f"bubblewrap {found.version}, a uid each, seccomp, cgroup v{groups.version}"
+    return _build(settings, found, made_of, slots, groups)
+
+
+def build_level_1(settings: SandboxSettings) -> Namespaces:
+    """Put level 1 together, without trying it. As root, candidates have uids of their own here too.
+
+    Raises:
+        SandboxUnavailable: a part of it is not to be had.
+
+    """
+    found = find_bubblewrap()
+    made_of = f"bubblewrap {found.version}, seccomp, memory watched"
+    if os.geteuid() != 0:
+        return _build(settings, found, made_of, None, None)
+    slots = open_slots(
+        settings.state, range(settings.first_uid, settings.first_uid + settings.uids)
+    )
+    return _build(settings, found, f"{made_of}, a uid each", slots, None)
+
+
+def _build(
+    settings: SandboxSettings,
+    found: Bubblewrap,
+    made_of: str,
+    slots: Slots | None,
+    groups: ControlGroups | None,
+) -> Namespaces:
+    visible = find_visible(settings.gpu_minors)
+    staged = tuple(folder for folder in visible.folders if slots is not None and _hidden(folder))
+    moved = {folder: settings.state / str(number) for number, folder in enumerate(staged)}
+    program = found.program
+    for folder, place in moved.items():
+        if program.is_relative_to(folder):
+            program = place / program.relative_to(folder)
+    return Namespaces(
+        description=made_of,
+        settings=settings,
+        program=program,
+        args=bubblewrap.arguments(visible, settings, moved),
+        staged=staged,
+        slots=slots,
+        groups=groups,
+    )
+
+
+def _hidden(path: Path) -> bool:
+    """Whether the path lies below a folder that only its owner may enter."""
+    return any(not folder.stat().st_mode & stat.S_IXOTH for folder in path.parents)

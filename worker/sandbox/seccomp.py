@@ -1,8 +1,8 @@
 """The filter of system calls that a candidate runs under, as the kernel wants it: classic BPF.
 
 Everything is allowed but what is named here: calls that reach into other processes, that make new
-namespaces or mounts, that change the machine, and young kernel interfaces with a record of holes that
-no kernel of ours needs. The list refuses, it does not kill: a library that probes for io_uring goes
+namespaces or mounts, that change the machine, and young interfaces with a record of holes that no
+candidate needs. The list refuses, it does not kill: a library that probes for io_uring goes
 on without it.
 """
 
@@ -83,7 +83,7 @@ MACHINES: Final = ("x86_64", "aarch64")
 X32_BIT: Final = 0x40000000
 
 NAMESPACE_FLAGS: Final = 0x7E020000
-"""CLONE_NEW of user, pid, net, ipc, uts, cgroup and mount; clone cannot ask for a time namespace."""
+"""CLONE_NEW of user, pid, net, ipc, uts, cgroup and mount."""
 TIOCSTI: Final = 0x5412
 TIOCLINUX: Final = 0x541C
 """Both push characters into a terminal's input, as if typed."""
@@ -106,40 +106,52 @@ Instruction = tuple[int, int, int, int]
 
 
 def filter_program(machine: str | None = None) -> bytes:
-    """Return the filter for a machine (`x86_64`, `aarch64`; None: this one) as `sock_filter` records.
+    """Return the `sock_filter` records for a machine: `x86_64`, `aarch64`, None for this one.
 
     Raises:
         LookupError: there is no table for the machine.
 
     """
-    machine = machine or platform.machine()
-    if machine not in MACHINES:
-        raise LookupError(f"no system call table for {machine}")
-    column = MACHINES.index(machine)
+    column = _column(machine)
     program = [
         (LOAD_WORD, 0, 0, ARCH_AT),
         (JUMP_IF_EQUAL, 1, 0, AUDIT_ARCH[column]),
         _answer(KILL_PROCESS),
         (LOAD_WORD, 0, 0, NUMBER_AT),
     ]
-    if machine == "x86_64":
+    if MACHINES[column] == "x86_64":
         program += [(JUMP_IF_AT_LEAST, 0, 1, X32_BIT), _refuse(errno.EPERM)]
-    for numbers in DENIED.values():
-        number = numbers[column]
-        if number is not None:
-            program += [(JUMP_IF_EQUAL, 0, 1, number), _refuse(errno.EPERM)]
+    for number in denied_calls(machine).values():
+        program += [(JUMP_IF_EQUAL, 0, 1, number), _refuse(errno.EPERM)]
     # Its flags lie behind a pointer, out of a filter's sight; without it libc falls back to clone.
     program += [(JUMP_IF_EQUAL, 0, 1, CLONE3[column]), _refuse(errno.ENOSYS)]
     program += _on(CLONE[column], 0, [(JUMP_IF_ANY_BIT, 0, 1, NAMESPACE_FLAGS)])
     for call in (SOCKET, SOCKETPAIR):
-        program += _on(
-            call[column], 0, [(JUMP_IF_EQUAL, 1, 0, socket.AF_UNIX)], errno.EAFNOSUPPORT
-        )
+        program += _on(call[column], 0, [(JUMP_IF_EQUAL, 1, 0, socket.AF_UNIX)], errno.EAFNOSUPPORT)
     program += _on(
         IOCTL[column], 1, [(JUMP_IF_EQUAL, 1, 0, TIOCSTI), (JUMP_IF_EQUAL, 0, 1, TIOCLINUX)]
     )
     program.append(_answer(ALLOW))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+
+
+def denied_calls(machine: str | None = None) -> dict[str, int]:
+    """Return the number of each call that is refused whatever its arguments.
+
+    Raises:
+        LookupError: there is no table for the machine.
+
+    """
+    column = _column(machine)
+    pairs = ((name, numbers[column]) for name, numbers in DENIED.items())
+    return {name: number for name, number in pairs if number is not None}
+
+
+def _column(machine: str | None) -> int:
+    machine = machine or platform.machine()
+    if machine not in MACHINES:
+        raise LookupError(f"no system call table for {machine}")
+    return MACHINES.index(machine)
 
 
 def _on(

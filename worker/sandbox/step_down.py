@@ -1,14 +1,15 @@
 """From root to a candidate's uid, and then bubblewrap: `python -I -S step_down.py PLAN COMMAND...`.
 
 Runs as a program, before anything of a candidate does. PLAN is JSON: the files to write 0 into to
-enter the control groups, the uid, and what to stage. Staged are folders that lie below one that only
-root may enter, as a Python in root's home does: bubblewrap runs as the candidate's uid and could not
-reach them. They are bound into a private folder, in a mount namespace that ends with the candidate.
+enter the control groups, resource limits, the uid, and what to stage. Staged are folders below one
+that only root may enter, as a Python in root's home is: bubblewrap runs as the candidate's uid and
+could not reach them. They are bound elsewhere, in a mount namespace that ends with the candidate.
 """
 
 import ctypes
 import json
 import os
+import resource
 import sys
 from pathlib import Path
 from typing import Final, TypedDict
@@ -27,6 +28,7 @@ class Plan(TypedDict):
     """What to do on the way down."""
 
     entrances: list[str]
+    limits: dict[str, int]
     uid: int
     stage: str
     staged: list[str]
@@ -38,6 +40,8 @@ def main() -> None:
     command = sys.argv[2:]
     for entrance in plan["entrances"]:
         Path(entrance).write_text("0")
+    for limit, bound in plan["limits"].items():
+        lower(int(limit), bound)
     Path("/proc/self/oom_score_adj").write_text(OOM_FIRST)
     if plan["staged"]:
         _stage(Path(plan["stage"]), plan["staged"])
@@ -46,7 +50,14 @@ def main() -> None:
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
     os.umask(0o022)
-    os.execve(command[0], command, {})
+    os.execve(command[0], command, {})  # noqa: S606  (no shell is the point)
+
+
+def lower(limit: int, bound: int, pid: int = 0) -> None:
+    """Set a resource limit of a process, 0 for our own, unless it is lower already."""
+    _, hard = resource.prlimit(pid, limit)
+    if hard == resource.RLIM_INFINITY or hard > bound:
+        resource.prlimit(pid, limit, (bound, bound))
 
 
 def _stage(stage: Path, sources: list[str]) -> None:

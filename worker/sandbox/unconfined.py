@@ -7,11 +7,14 @@ import signal
 import subprocess
 import tempfile
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from worker.sandbox.confinement import Confined, Launch
 
-FILE_BYTES = 1 << 30
+FILE_BYTES: Final = 1 << 30
+NOTHING: Final = "none: a separate process with an empty environment"
 
 
 class UnconfinedProcess:
@@ -46,11 +49,16 @@ class UnconfinedProcess:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
 
+@dataclass(frozen=True, slots=True)
 class Unconfined:
     """No sandbox. Runs only where an operator asks for it by name; never ranked."""
 
-    level = 0
-    description = "none: a separate process with an empty environment"
+    description: str = NOTHING
+
+    @property
+    def level(self) -> int:
+        """0."""
+        return 0
 
     def start(self, launch: Launch) -> Confined:
         """Start a process in its own session, limited in data, file size and core files."""

@@ -1,4 +1,4 @@
-"""What a candidate sees of the host's files: the system's programs, Python, and the runner's source.
+"""What a candidate sees of the host's files: the system's programs, Python, the runner's source.
 
 Everything is read-only. Not visible: home folders, the repository (but for the modules below), data
 folders, /sys, /run, /var, and of /etc all but what loading a library takes.

@@ -4,9 +4,12 @@ Looks a few times a second, so a fast process gets past the limit for a moment; 
 memory that is not mapped, such as files in a memfd. Those are the reasons why this is level 1.
 """
 
+import os
+import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
@@ -17,11 +20,11 @@ KIB: Final = 1024
 class Watchdog:
     """A thread that ends a process tree above a limit."""
 
-    def __init__(self, root_pid: int, limit_bytes: int, end: Callable[[], None]) -> None:
-        """Start watching."""
+    def __init__(self, root_pid: int, root_pidfd: int, limit_bytes: int) -> None:
+        """Start watching a process whose end is the end of its descendants."""
         self._root_pid = root_pid
+        self._root_pidfd = os.dup(root_pidfd)  # the thread may outlive its caller's
         self._limit_bytes = limit_bytes
-        self._end = end
         self._exceeded = threading.Event()
         self._stop = threading.Event()
         threading.Thread(target=self._watch, name="memory", daemon=True).start()
@@ -35,11 +38,13 @@ class Watchdog:
         self._stop.set()
 
     def _watch(self) -> None:
-        while not self._stop.wait(INTERVAL_S):
-            if self._exceeds():
-                self._exceeded.set()
-                self._end()
-                return
+        with FileIO(self._root_pidfd):
+            while not self._stop.wait(INTERVAL_S):
+                if self._exceeds():
+                    self._exceeded.set()
+                    with suppress(OSError):
+                        signal.pidfd_send_signal(self._root_pidfd, signal.SIGKILL)
+                    return
 
     def _exceeds(self) -> bool:
         """Compare resident memory first, which counts a shared page once a process, then the exact
