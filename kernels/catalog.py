@@ -7,7 +7,9 @@ from typing import Any
 
 from kernels.problem import GroupShape
 
-MODULES: Mapping[str, str] = MappingProxyType({"portable": "kernels.portable_gemm"})
+MODULES: Mapping[str, str] = MappingProxyType(
+    {"dot_scaled": "kernels.dot_scaled_gemm", "portable": "kernels.portable_gemm"}
+)
 """The module of each kernel, the fastest first. The last one runs everywhere."""
 AUTO = "auto"
 """The first of them that applies."""

@@ -15,6 +15,8 @@ class TileConfig:
     block_k: int
     warps: int
     stages: int
+    specialize: bool = False
+    """Whether loads, products and stores run in warps of their own."""
 
 
 def portable_tile(shapes: Sequence[GroupShape], interpreting: bool) -> TileConfig:
@@ -33,8 +35,23 @@ def portable_tile(shapes: Sequence[GroupShape], interpreting: bool) -> TileConfi
             warps=4,
             stages=1,
         )
-    # 99 KB of shared memory (sm_86, sm_89, sm_120) hold two decoded stages of the wider tile.
-    return TileConfig(_power_of_two(m, 16, 128), 128, 128, warps=8, stages=3)
+    # The widest tile whose decoded operands fit the registers of sm_80 to sm_120 without spilling.
+    block_m = _power_of_two(m, 16, 64)
+    return TileConfig(block_m, 128, 64, warps=8 if block_m == 64 else 4, stages=3)
+
+
+def dot_scaled_tile(capability: tuple[int, int], aligned: bool) -> TileConfig:
+    """Return the tile of the dot_scaled kernel; a tile of scales has 128 rows, so it has too.
+
+    All of them were compiled and none spills; larger ones exceed the 512 columns of tensor memory
+    (sm_100) or 99 KB of shared memory (sm_120). `aligned` says that packed rows come by descriptor;
+    loading by pointer takes registers for addresses.
+    """
+    if not aligned:
+        return TileConfig(128, 128, 64, warps=8, stages=3)
+    if capability >= (12, 0):
+        return TileConfig(128, 128, 128, warps=8, stages=3)
+    return TileConfig(128, 128, 256, warps=4, stages=3, specialize=True)
 
 
 def _power_of_two(value: int, least: int, most: int) -> int:
