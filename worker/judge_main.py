@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 
 from contract.job import Fault, Progress
 from contract.submission import Submission
@@ -52,6 +52,15 @@ RUNNER_ENVIRONMENT = {
 log = logging.getLogger("halfbyte.judge")
 
 
+@dataclass(slots=True)
+class RunningJob:
+    """A job from the moment it was read: a cancel finds it even before its runner."""
+
+    begin: Begin
+    cancel_fd: int
+    runner: RunnerProcess | None = None
+
+
 class JudgeProcess:
     """Jobs in, verdicts out, on one socket."""
 
@@ -65,10 +74,9 @@ class JudgeProcess:
         self._environment = describe_machine(sandbox.description)
         self._sandbox_level = sandbox.level
         self._spares = Spares(sandbox, RUNNER_ENVIRONMENT, settings.limits, settings.spares)
-        self._jobs: queue.SimpleQueue[Begin] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[RunningJob] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._runner: RunnerProcess | None = None
-        self._cancel_fd: int | None = None
+        self._current: RunningJob | None = None
 
     def serve(self) -> None:
         """Judge until the worker is gone."""
@@ -78,16 +86,22 @@ class JudgeProcess:
             Ready(environment=self._environment, sandbox_level=self._sandbox_level, emulated=True)
         )
         while True:
-            begin = self._jobs.get()
-            with self._cancellable() as cancel_fd:
-                self._send(self._judged(begin, cancel_fd))
+            job = self._waiting.get()
+            end = self._judged(job)
+            with self._lock:
+                self._current = None
+                os.close(job.cancel_fd)
+            self._send(end)
             self._spares.fill()
 
     def _listen(self) -> None:
         for text in self._messages:
             match TO_JUDGE.validate_json(text):
                 case Begin() as begin:
-                    self._jobs.put(begin)
+                    job = RunningJob(begin, os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
+                    with self._lock:
+                        self._current = job
+                    self._waiting.put(job)
                 case Cancel():
                     self._cancel()
                 case Configure():
@@ -96,32 +110,19 @@ class JudgeProcess:
 
     def _cancel(self) -> None:
         with self._lock:
-            if self._cancel_fd is not None:
-                os.eventfd_write(self._cancel_fd, 1)
-            if self._runner is not None:
-                self._runner.destroy()
+            if self._current is not None:
+                os.eventfd_write(self._current.cancel_fd, 1)
+                if self._current.runner is not None:
+                    self._current.runner.destroy()
 
-    @contextmanager
-    def _cancellable(self) -> Iterator[int]:
-        fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        with self._lock:
-            self._cancel_fd = fd
-        try:
-            yield fd
-        finally:
-            with self._lock:
-                self._cancel_fd = self._runner = None
-            os.close(fd)
-
-    def _judged(self, begin: Begin, cancel_fd: int) -> FromJudge:
+    def _judged(self, job: RunningJob) -> FromJudge:
         """Judge one job and clean up behind it."""
-        runner: RunnerProcess | None = None
         try:
             self._send(Progressed(progress=Progress(stage="starting")))
-            runner = self._spares.take(begin.submission.limits, cancel_fd)
+            runner = self._spares.take(job.begin.submission.limits, job.cancel_fd)
             with self._lock:
-                self._runner = runner
-            return self._run(begin, runner, cancel_fd)
+                job.runner = runner
+            return self._run(job.begin, runner, job.cancel_fd)
         except Interrupted:
             return Stopped()
         except RunnerFailed as error:
@@ -131,8 +132,8 @@ class JudgeProcess:
             log.exception("judge failed")
             return Failed(fault=Fault(reason="judge_failed", message=f"{error!r}"))
         finally:
-            if runner is not None:
-                self._bury(runner)
+            if job.runner is not None:
+                self._bury(job.runner)
 
     def _bury(self, runner: RunnerProcess) -> None:
         """End a runner and whatever it left: a stray would hold its output pipes open."""

@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from contract.errors import LeaseLost, QueueUnavailable
@@ -28,12 +28,11 @@ BACK_OFF_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 log = logging.getLogger("halfbyte.worker")
 
 
-@dataclass(frozen=True, slots=True)
-class Abandoned:
-    """The job is not to be finished: its lease is gone, it was cancelled, or we drain."""
+class Abandoned(Enum):
+    """Why a job is not judged to its end."""
 
-    cancelled: bool = False
-    draining: bool = False
+    LOST = "cancelled, expired or taken over"
+    DRAINED = "the worker is shut down"
 
 
 class Worker:
@@ -170,23 +169,19 @@ class Worker:
             await asyncio.sleep(self._beat_s)
             try:
                 await self._queue.renew(lease)
-            except LeaseLost as lost:
-                return Abandoned(cancelled=lost.cancelled)
+            except LeaseLost:
+                return Abandoned.LOST
             except QueueUnavailable as error:
                 log.warning("not renewed: %s", error, extra={"job_id": lease.job.id})
 
     async def _cancelled(self, lease: Lease) -> Abandoned:
-        while True:
-            try:
-                await self._queue.cancelled(lease)
-                return Abandoned(cancelled=True)
-            except QueueUnavailable:
-                await asyncio.sleep(self._beat_s)
+        await self._queue.cancelled(lease)
+        return Abandoned.LOST
 
     async def _drained(self) -> Abandoned:
         await self._stopping.wait()
         await asyncio.sleep(self._settings.grace_s)
-        return Abandoned(draining=True)
+        return Abandoned.DRAINED
 
     async def _report(self, lease: Lease, end: Judged | Failed | Stopped) -> None:
         match end:
@@ -205,11 +200,9 @@ class Worker:
         await asyncio.wait([judging], timeout=STOP_S)
         if not judging.done():
             await self._judge.close()
-        if abandoned.draining:
-            fault = Fault(reason="worker_drained", message="the worker was shut down")
+        if abandoned is Abandoned.DRAINED:
+            fault = Fault(reason="worker_drained", message=abandoned.value)
             await persist(lambda: self._queue.release(lease, fault, count_attempt=False))
-        elif abandoned.cancelled:
-            await persist(lambda: self._queue.confirm_cancel(lease))
 
 
 async def persist(write: Callable[[], Awaitable[object]]) -> None:
