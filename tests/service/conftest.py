@@ -1,0 +1,74 @@
+"""Services on ports of their own, with a real queue behind them."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import httpx
+import pytest
+import uvicorn
+
+from contract.settings import QueueSettings
+from service.app import create_app
+from service.settings import ServiceSettings
+from tests.redis_server import RedisServer
+
+
+def _server(queue_settings: QueueSettings, settings: ServiceSettings | None) -> uvicorn.Server:
+    app = create_app(settings or ServiceSettings(), queue_settings)
+    return uvicorn.Server(
+        uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=1)
+    )
+
+
+def _client(listener: socket.socket) -> httpx.AsyncClient:
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    return httpx.AsyncClient(base_url=url, timeout=30, limits=httpx.Limits(max_connections=None))
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    queue_settings: QueueSettings, settings: ServiceSettings | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
+    """Serve with settings of one's own, in this loop, and give a client."""
+    server = _server(queue_settings, settings)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        running = asyncio.create_task(server.serve(sockets=[listener]))
+        while not server.started:
+            assert not running.done()
+            await asyncio.sleep(0.005)
+        async with _client(listener) as client:
+            yield client
+        server.should_exit = True
+        await running
+
+
+@pytest.fixture(scope="package")
+def listener(servers: Callable[[str], RedisServer]) -> Iterator[socket.socket]:
+    """The socket of one service for all tests here: jobs are wiped after each."""
+    server = _server(QueueSettings(redis_url=servers("valkey9").url), None)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        thread = threading.Thread(
+            target=lambda: asyncio.run(server.serve(sockets=[listener])), name="service"
+        )
+        thread.start()
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.005)
+        yield listener
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+async def http(
+    listener: socket.socket, redis_server: RedisServer
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the service with the settings it has by itself."""
+    async with _client(listener) as client:
+        yield client
