@@ -190,8 +190,8 @@ class HalfbyteClient:
 
 def _job(cases: Sequence[CaseRequest], mode: str | None, device: str | None) -> dict[str, object]:
     body: dict[str, object] = {"cases": list(cases)} if cases else {}
-    if len(cases) == 1 and cases[0].keys() == {"m", "n", "k"}:
-        # The short form, so that a refusal names `m` as the caller did.
+    if len(cases) == 1:
+        # The short form, so that a refusal names `m` and not `cases[0].m`.
         body = dict(cases[0])
     return body | {k: v for k, v in (("mode", mode), ("device", device)) if v is not None}
 

@@ -7,6 +7,8 @@ from typing import cast
 from client.errors import UsageError
 from client.wire import CaseRequest
 
+SEED_DIGITS = 32
+
 
 def typed_cases(sizes: dict[str, str | None], seed: str | None) -> list[CaseRequest]:
     """Return the one case of `m`, `n` and `k` as typed, or none where none of them was.
@@ -62,6 +64,9 @@ def _integers(name: str, text: str) -> list[int]:
 
 def _seed(text: str) -> int:
     try:
-        return int(text, 0)
+        return int(text, 16 if len(text) == SEED_DIGITS else 0)
     except ValueError:
-        raise UsageError(f"--seed takes an integer, 0x before hexadecimal; got {text!r}") from None
+        raise UsageError(
+            f"--seed takes {SEED_DIGITS} hexadecimal digits as a verdict shows them, "
+            f"or an integer; got {text!r}"
+        ) from None

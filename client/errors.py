@@ -44,7 +44,8 @@ class ApiError(ClientError):
         self.status = status
         self.problem = problem
         self.fields = _fields(problem)
-        said = problem.get("detail") or problem.get("title") or "no reason given"
+        names = ("title", "detail") if len(self.fields) > 1 else ("detail", "title")
+        said = next((problem[name] for name in names if problem.get(name)), "no reason given")
         super().__init__(f"{said} (HTTP {status})")
 
 

@@ -45,7 +45,7 @@ Mode = Annotated[
 ]
 Device = Annotated[str | None, typer.Option(help="any, cpu, sm_90, H200, ...")]
 Sizes = Annotated[str | None, typer.Option(help="One a group: 96,128")]
-Seed = Annotated[str | None, typer.Option(help="Seed of the operands; 0x for hexadecimal.")]
+Seed = Annotated[str | None, typer.Option(help="Seed of the operands, as a verdict shows it.")]
 Cases = Annotated[
     Path | None, typer.Option("--cases", help="JSON file with a list of cases.", metavar="FILE")
 ]
@@ -235,8 +235,10 @@ def _write(content: bytes) -> None:
 def _report(error: ClientError) -> None:
     err = console(stderr=True)
     err.print(f"halfbyte: {plain(str(error))}")
-    for field, message in error.fields if isinstance(error, ApiError) else ():
-        err.print(f"  {plain(field)}: {plain(message)}")
+    # The sentence of a single field is the error's own.
+    if isinstance(error, ApiError) and len(error.fields) > 1:
+        for field, message in error.fields:
+            err.print(f"  {plain(field)}: {plain(message)}")
     for note in getattr(error, "__notes__", ()):
         err.print(plain(note))
 

@@ -1,5 +1,6 @@
 """A job as text for people. Programs read `--json`."""
 
+import json
 from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
@@ -7,11 +8,14 @@ from rich.table import Table
 from rich.text import Text
 
 from client.tables import BAD, STYLES, cases_table, kernels_table
-from client.terminal import plain, plain_lines
-from client.wire import CaseResult, JobView, Log, Verdict
+from client.terminal import plain, plain_lines, shortened
+from client.wire import CaseResult, JobListItem, JobView, Log, Verdict
 
 CASE_MESSAGES = 5
-LOG_LINES = 20
+LOG_LINES = 10
+"""Lines shown of the head of a log, and as many of its tail: where a traceback says why."""
+LINE_CHARACTERS = 300
+SENTENCE_CHARACTERS = 600
 OURS, DIM = "bold magenta", "dim"
 
 
@@ -20,6 +24,11 @@ def job(view: JobView) -> Iterator[RenderableType]:
     verdict, error = view.get("verdict"), view.get("error")
     if verdict:
         yield from _verdict(verdict)
+        if verdict["outcome"] != "passed" and verdict.get("reproduce"):
+            again = _repeat(view, verdict["reproduce"] or "")
+            yield Text(f"the same operands again: {plain(again)}")
+            yield Text()
+        yield Text(_machine(verdict))
     elif error:
         yield _headed("failed", OURS, f"{error['reason']}: {error['message']}")
         yield Text("The fault is the service's, not the kernel's.")
@@ -41,40 +50,31 @@ def status(view: JobView) -> str:
     return f"{stage}, case {(progress['case'] or 0) + 1} of {progress['cases']}"
 
 
-def jobs(views: Sequence[JobView]) -> Table:
+def jobs(items: Sequence[JobListItem]) -> Table:
     """Return a table of jobs."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("id", "state", "mode", "kernel", "device", "created"):
         table.add_column(column, no_wrap=True)
     table.add_column("time us", justify="right", no_wrap=True)
-    for view in views:
-        outcome = _outcome(view)
+    for item in items:
+        headline = item["headline"]
+        state = headline["outcome"] if headline else item["state"]
+        time_us = headline["geomean_us"] if headline else None
+        cells = (item["id"], state, item["mode"], _kernel(item), item["device"])
         table.add_row(
-            *map(Text, (plain(view["id"]), outcome, view["mode"], _kernel(view), view["device"])),
-            Text(view["created_at"][:19].replace("T", " ")),
-            Text(_microseconds(view)),
+            *(Text(plain(cell)) for cell in cells),
+            Text(plain(item["created_at"])[:19].replace("T", " ")),
+            Text("" if time_us is None else f"{time_us:.2f}"),
         )
     return table
 
 
-def _outcome(view: JobView) -> str:
-    verdict = view.get("verdict")
-    return plain(verdict["outcome"]) if verdict else view["state"]
-
-
-def _microseconds(view: JobView) -> str:
-    verdict = view.get("verdict")
-    score = verdict.get("score") if verdict else None
-    return f"{score['geomean_us']:.2f}" if score else ""
-
-
 def _verdict(verdict: Verdict) -> Iterator[RenderableType]:
-    passed = verdict["outcome"] == "passed"
     yield _headed(verdict["outcome"], STYLES.get(verdict["outcome"], BAD), verdict["summary"])
     if verdict["cases"]:
         yield Text()
         yield cases_table(verdict["cases"])
-    yield from _case_messages(verdict["cases"])
+    yield from _case_messages(verdict)
     if verdict.get("kernels"):
         yield Text()
         yield kernels_table(verdict["kernels"])
@@ -82,35 +82,43 @@ def _verdict(verdict: Verdict) -> Iterator[RenderableType]:
     if score:
         yield Text(f"score: {score['geomean_us']:.3f} us (geometric mean of the medians)")
     yield from _log(verdict["log"])
-    if not passed and verdict.get("reproduce"):
-        yield Text(f"repeat it: {plain(verdict['reproduce'] or '')}")
     yield Text()
-    yield Text(_machine(verdict))
 
 
 def _headed(word: str, style: str, sentence: str) -> Text:
-    return Text.assemble((plain(word), style), "  ", plain(sentence))
+    """Put a word before a sentence, once where the sentence begins with it."""
+    rest = sentence.removeprefix(word)
+    between = ": " if rest == sentence else ""
+    return Text.assemble((plain(word), style), between, _sentence(rest))
 
 
-def _case_messages(cases: Sequence[CaseResult]) -> Iterator[Text]:
-    failing = [case for case in cases if case["outcome"] not in (None, "passed")]
-    if failing:
-        yield Text()
-    for case in failing[:CASE_MESSAGES]:
-        reason = f" ({plain(case['reason'])})" if case["reason"] else ""
-        lines = plain_lines(case.get("message") or "no message")
-        yield Text(f"case {case['index']}{reason}: {lines[0]}")
-        for line in lines[1:LOG_LINES]:
-            yield Text(f"    {line}")
-        comparison = case.get("comparison")
-        worst = comparison.get("worst") if comparison else None
-        if worst:
-            yield Text(
-                f"    worst: group {worst['group']}, row {worst['row']}, column {worst['col']}: "
-                f"got {worst['got']}, expected {worst['expected']}"
-            )
+def _sentence(text: str) -> str:
+    return plain(shortened(text.strip("\n"), SENTENCE_CHARACTERS))
+
+
+def _case_messages(verdict: Verdict) -> Iterator[Text]:
+    failing = [case for case in verdict["cases"] if case["outcome"] not in (None, "passed")]
+    said = [Text(line) for case in failing[:CASE_MESSAGES] for line in _about(case, verdict)]
     if len(failing) > CASE_MESSAGES:
-        yield Text(f"and {len(failing) - CASE_MESSAGES} more cases that did not pass")
+        said.append(Text(f"and {len(failing) - CASE_MESSAGES} more cases that did not pass"))
+    if said:
+        yield Text()
+        yield from said
+
+
+def _about(case: CaseResult, verdict: Verdict) -> Iterator[str]:
+    """Say what is wrong with a case, as far as the verdict's summary does not say it already."""
+    message = case["message"] or ""
+    if message not in verdict["summary"]:
+        reason = f" ({plain(case['reason'])})" if case["reason"] else ""
+        yield f"case {case['index']}{reason}: {_sentence(message)}"
+    comparison = case["comparison"]
+    worst = comparison["worst"] if comparison else None
+    if worst and f"row {worst['row']}" not in message:
+        yield (
+            f"    worst: group {worst['group']}, row {worst['row']}, column {worst['col']}: "
+            f"got {worst['got']}, expected {worst['expected']}"
+        )
 
 
 def _log(log: Log) -> Iterator[Text]:
@@ -118,15 +126,35 @@ def _log(log: Log) -> Iterator[Text]:
         ("stdout", log["stdout"], log["stdout_bytes"]),
         ("stderr", log["stderr"], log["stderr_bytes"]),
     ):
-        if not text:
-            continue
-        lines = plain_lines(text.removesuffix("\n"))
-        yield Text()
-        yield Text(f"{name} ({size} bytes{', not all kept' if log['truncated'] else ''})", DIM)
-        for line in lines[:LOG_LINES]:
-            yield Text(f"    {line}")
-        if len(lines) > LOG_LINES:
-            yield Text(f"    ... {len(lines) - LOG_LINES} more lines: halfbyte show ID --log", DIM)
+        if text:
+            yield Text()
+            cut = ", its middle was not kept" if log["truncated"] and size > len(text) else ""
+            yield Text(f"{name}, {size} bytes{cut}:", style=DIM)
+            for line in _head_and_tail(plain_lines(text.removesuffix("\n"))):
+                yield Text(f"    {shortened(line, LINE_CHARACTERS)}")
+
+
+def _head_and_tail(lines: list[str]) -> list[str]:
+    left_out = len(lines) - 2 * LOG_LINES
+    if left_out <= 0:
+        return lines
+    middle = f"[{left_out} lines left out; halfbyte show JOB --log has them]"
+    return [*lines[:LOG_LINES], middle, *lines[-LOG_LINES:]]
+
+
+def _repeat(view: JobView, body: str) -> str:
+    """Say how to run the same operands again: a command for one plain case, else the body."""
+    try:
+        case = json.loads(body)["cases"][0]
+        sizes = {name: ",".join(str(int(size)) for size in case.pop(name)) for name in "mnk"}
+        seed = case.pop("seed")
+        if case:
+            return f"POST /v1/jobs {body}"
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return f"POST /v1/jobs {body}"
+    what = f"run --kernel {view['kernel']}" if view.get("kernel") else f"submit {_kernel(view)}"
+    options = " ".join(f"--{name} {text}" for name, text in sizes.items())
+    return f"halfbyte {what} --mode {view['mode']} {options} --seed {seed}"
 
 
 def _machine(verdict: Verdict) -> str:

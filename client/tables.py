@@ -21,7 +21,8 @@ def cases_table(cases: Sequence[CaseResult]) -> Table:
         table.add_column(name, no_wrap=True)
     table.add_column("outcome", no_wrap=True)
     table.add_column("wrong", justify="right", no_wrap=True)
-    table.add_column("max error", justify="right", no_wrap=True)
+    table.add_column("abs error", justify="right", no_wrap=True)
+    table.add_column("rel error", justify="right", no_wrap=True)
     table.add_column("bit-exact", no_wrap=True)
     if timed:
         for name in ("median us", "p10..p90", "TFLOP/s", "of light"):
@@ -40,10 +41,11 @@ def _row(case: CaseResult) -> Iterator[Text]:
     yield Text(plain(outcome), style=STYLES.get(outcome, BAD))
     comparison = case.get("comparison")
     if comparison is None:
-        yield from (Text("-"),) * 3
+        yield from (Text("-"),) * 4
         return
     yield Text(str(comparison["mismatched_elements"]))
     yield Text(f"{comparison['max_abs_error']:.3g}")
+    yield Text(f"{comparison['max_rel_error']:.1e}")
     yield Text("yes" if comparison["bit_exact"] else "no")
 
 

@@ -22,6 +22,15 @@ def plain_lines(text: str) -> list[str]:
     return [plain(line.removesuffix("\r").expandtabs(4)) for line in text.split("\n")]
 
 
+def shortened(text: str, characters: int) -> str:
+    """Return `text`, with its middle left out where it is longer than so many characters."""
+    left_out = len(text) - characters
+    if left_out <= 0:
+        return text
+    half = characters // 2
+    return f"{text[:half]} [{left_out} characters left out] {text[-half:]}"
+
+
 def console(stderr: bool = False) -> Console:
     """Return a console that takes text as it is: no markup, no emoji codes, no broken lines."""
     file = sys.stderr if stderr else sys.stdout

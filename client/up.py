@@ -162,8 +162,7 @@ def local(wanted: Wanted) -> Iterator[Local]:
 def serve(wanted: Wanted) -> None:
     """Serve until a signal asks to stop; raises as `local` does."""
     with local(wanted) as everything:
-        say(f"serving {everything.url} (how to talk to it: {everything.url}/docs)")
-        say("Ctrl-C stops it")
+        say(f"serving {everything.url} (API: {everything.url}/docs); Ctrl-C stops everything")
         while not everything.wait(60):
             pass
         say("stopping; once more to do it at once")

@@ -17,7 +17,7 @@ class CaseRequest(TypedDict, total=False):
     m: list[int]
     n: list[int]
     k: list[int]
-    seed: int
+    seed: int | str
     distribution: str | dict[str, int | list[int]]
     poison_padding: bool
 
@@ -161,8 +161,14 @@ class JobView(TypedDict):
     error: Fault | None
 
 
+class JobListItem(JobView):
+    """A job in a list: its headline stands for its verdict."""
+
+    headline: Headline | None
+
+
 class JobList(TypedDict):
     """A page of jobs, the newest first."""
 
-    jobs: list[JobView]
+    jobs: list[JobListItem]
     next_cursor: str | None

@@ -15,8 +15,8 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK_M, BLOCK_N = 64, 64
-BLOCK_BYTES = 64  # bytes along k: 128 elements
+BLOCK_M, BLOCK_N = 128, 128
+BLOCK_BYTES = 64  # bytes along k: 128 elements, 8 scales
 
 
 @triton.jit
@@ -37,14 +37,18 @@ def decode_e4m3(scales):
 
 
 @triton.jit
-def load_scales(scales, rows, byte_columns, tile_columns, mask):
-    """Scales of packed bytes: 16 elements, so 8 bytes, share one."""
+def load_scales(scales, rows, start, tile_columns, mask, BLOCK_BYTES: tl.constexpr):
+    """Scales of `rows` for BLOCK_BYTES packed bytes from byte `start` on: [rows, BLOCK_BYTES]."""
     # Scales are stored in tiles of 128 rows by 4 columns; each tile is 32 lines of 16 bytes, and a
-    # line has the four scales of rows i, i + 32, i + 64 and i + 96.
-    columns = byte_columns // 8
+    # line has the four scales of rows i, i + 32, i + 64 and i + 96. Past k there is padding.
+    columns = start // 8 + tl.arange(0, BLOCK_BYTES // 8)
     tiles = (rows // 128)[:, None] * tile_columns + (columns // 4)[None, :]
     within = (rows % 32 * 16 + rows % 128 // 32 * 4)[:, None] + (columns % 4)[None, :]
-    return decode_e4m3(tl.load(scales + tiles * 512 + within, mask=mask, other=0))
+    inside = mask[:, None] & (columns < tile_columns * 4)[None, :]
+    values = decode_e4m3(tl.load(scales + tiles * 512 + within, mask=inside, other=0))
+    # One scale belongs to 16 elements, which are 8 bytes.
+    spread = tl.broadcast_to(values[:, :, None], (rows.shape[0], BLOCK_BYTES // 8, 8))
+    return tl.reshape(spread, (rows.shape[0], BLOCK_BYTES))
 
 
 @triton.jit
@@ -55,21 +59,22 @@ def gemm(
     """One tile of C: [BLOCK_M, BLOCK_N]."""
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    row_mask, col_mask = rows < m, cols < n
     sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for start in range(0, k_bytes, BLOCK_BYTES):
         ks = start + tl.arange(0, BLOCK_BYTES)
-        a_mask = (rows < m)[:, None] & (ks < k_bytes)[None, :]
-        b_mask = (cols < n)[:, None] & (ks < k_bytes)[None, :]
+        a_mask = row_mask[:, None] & (ks < k_bytes)[None, :]
+        b_mask = col_mask[:, None] & (ks < k_bytes)[None, :]
         a_bytes = tl.load(a + rows[:, None] * a_pitch + ks[None, :], mask=a_mask, other=0)
         b_bytes = tl.load(b + cols[:, None] * b_pitch + ks[None, :], mask=b_mask, other=0)
-        a_scale = load_scales(a_scales, rows, ks, tile_columns, a_mask)
-        b_scale = load_scales(b_scales, cols, ks, tile_columns, b_mask)
+        a_scale = load_scales(a_scales, rows, start, tile_columns, row_mask, BLOCK_BYTES)
+        b_scale = load_scales(b_scales, cols, start, tile_columns, col_mask, BLOCK_BYTES)
         # The low nibble is the even k, the high one the odd k: two dots, and nothing is shuffled.
         a_even, a_odd = decode_e2m1(a_bytes & 15) * a_scale, decode_e2m1(a_bytes >> 4) * a_scale
         b_even, b_odd = decode_e2m1(b_bytes & 15) * b_scale, decode_e2m1(b_bytes >> 4) * b_scale
         sums = tl.dot(a_even, b_even.trans(), sums)
         sums = tl.dot(a_odd, b_odd.trans(), sums)
-    c_mask = (rows < m)[:, None] & (cols < n)[None, :]
+    c_mask = row_mask[:, None] & col_mask[None, :]
     tl.store(c + rows[:, None] * c_pitch + cols[None, :], sums.to(tl.float16), mask=c_mask)
 
 
@@ -94,7 +99,7 @@ def custom_kernel(data):
             gemm[grid](
                 raw(a), raw(b), c, raw(a_scales), raw(b_scales), m, n, k // 2, tile_columns,
                 a.stride(0), b.stride(0), c.stride(0),
-                BLOCK_M, BLOCK_N, BLOCK_BYTES,
+                BLOCK_M, BLOCK_N, BLOCK_BYTES, num_warps=8,
             )  # fmt: skip
         outputs.append(c)
     return outputs
