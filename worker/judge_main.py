@@ -36,7 +36,7 @@ from worker.messages import (
 from worker.process_tree import adopt_orphans, be_opaque, die_with_parent, kill_strays
 from worker.reproduce import request_body
 from worker.runner_process import Interrupted, RunnerFailed, RunnerProcess
-from worker.sandbox.unconfined import Unconfined
+from worker.sandbox.choose import choose
 from worker.seeds import random_seed
 from worker.settings import WorkerSettings
 from worker.spares import Spares
@@ -67,8 +67,13 @@ class JudgeProcess:
     def __init__(
         self, settings: WorkerSettings, messages: Iterator[bytes], out: socket.socket
     ) -> None:
-        """Choose the sandbox; start nothing yet."""
-        sandbox = Unconfined()
+        """Choose and try out the sandbox; start no runner yet.
+
+        Raises:
+            SandboxUnavailable: none of the wanted level works here.
+
+        """
+        sandbox = choose(settings.sandbox, RUNNER_ENVIRONMENT)
         self._out = out
         self._messages = messages
         self._environment = describe_machine(sandbox.description)

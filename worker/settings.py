@@ -1,10 +1,9 @@
 """Settings of a worker. Read from HALFBYTE_WORKER_... once, in `worker.main`."""
 
-from typing import Literal
-
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contract.submission import Limits
+from worker.sandbox.confinement import SandboxSettings
 
 
 class WorkerSettings(BaseSettings):
@@ -21,8 +20,8 @@ class WorkerSettings(BaseSettings):
     """Part of the worker's id; host and process id where empty."""
     spares: int = 2
     """Warm runners that wait with torch and triton imported."""
-    sandbox: Literal["best", "none"] = "best"
-    """`best`: the highest level this machine allows. `none`: level 0, never ranked."""
+    sandbox: SandboxSettings = SandboxSettings()
+    """`minimum_level` 0 allows no sandbox at all where nothing better works; never ranked."""
     limits: Limits = Limits()
     """What spares are started with; a job with another memory limit starts a cold runner."""
     grace_s: float = 30
