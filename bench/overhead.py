@@ -2,9 +2,9 @@
 
     .venv/bin/python bench/overhead.py [--jobs 20] [--out bench/results/overhead.json]
 
-Starts everything as `halfbyte up` does, in a temporary folder and on a free port, and sends one small
-case with a small file again and again, each time only once a warm spare waits. Stage times come from
-the job's own events, whose ids are Redis server times in milliseconds on the same clock.
+Starts everything as `halfbyte up` does, in a temporary folder and on a free port, and sends one
+small case with a small file again and again, each time only once a warm spare waits. Stage times
+come from the job's own events, whose ids are Redis server times in milliseconds, on the same clock.
 """
 
 import argparse
@@ -18,7 +18,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 from client.api import HalfbyteClient
-from client.datadir import DataDir
 from client.up import Wanted, local
 
 SOURCE = b"""
@@ -91,7 +90,9 @@ def main() -> None:
             "sandbox_level": worker["sandbox_level"],
         },
         "median_ms": {name: statistics.median(row[name] for row in rows) for name in rows[0]},
-        "p90_ms": {name: statistics.quantiles((r[name] for r in rows), n=10)[8] for name in rows[0]},
+        "p90_ms": {
+            name: statistics.quantiles((r[name] for r in rows), n=10)[8] for name in rows[0]
+        },
         "rows_ms": rows,
     }
     options.out.parent.mkdir(parents=True, exist_ok=True)

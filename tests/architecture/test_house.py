@@ -1,0 +1,44 @@
+"""The shape of the code: size of modules, what is loaded, what a file may say."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("client", "contract", "kernels", "service", "worker")
+SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+LINES = 400
+TEST_LINES = 500
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_can_be_read_in_one_sitting(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= LINES
+
+
+def test_a_test_module_can_too() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in (ROOT / "tests").rglob("*.py")
+        if (lines := len(path.read_text().splitlines())) > TEST_LINES
+    }
+    assert long == {}
+
+
+@pytest.mark.parametrize("module", ["service.main", "client.main", "contract.queue"])
+def test_neither_service_nor_client_load_the_gpu_stack(module: str) -> None:
+    check = f"import sys, {module}; print({{'torch', 'triton', 'numpy'}} & set(sys.modules))"
+    found = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "set()"
+
+
+def test_the_process_that_runs_candidates_loads_no_queue() -> None:
+    check = "import sys, worker.runner; print({'contract', 'redis', 'pydantic'} & set(sys.modules))"
+    found = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "set()"
