@@ -162,7 +162,8 @@ def start(
             unblock.write(b"!")
         except (OSError, ValueError) as error:
             process.kill()
-            raise OSError(f"bubblewrap: {error}; it ended with {process.wait()}") from error
+            process.wait()
+            raise OSError(f"bubblewrap: {error}") from error
     return Started(process, init_pid, init_pidfd)
 
 
