@@ -30,6 +30,9 @@ class Metrics:
             buckets=LATENCY_BUCKETS_S,
             registry=registry,
         )
+        self._open = Gauge(
+            "halfbyte_http_requests_open", "Requests not yet answered in full", registry=registry
+        )
         self._accepted = Counter(
             "halfbyte_jobs_accepted",
             "Jobs answered with 202 by this process, repetitions with a key included",
@@ -47,8 +50,13 @@ class Metrics:
             "halfbyte_workers", "Live workers", ("device", "state"), registry=registry
         )
 
+    def request_came(self) -> None:
+        """Count a request as open."""
+        self._open.inc()
+
     def request_answered(self, method: str, route: str, status: int, duration_s: float) -> None:
-        """Count a request."""
+        """Count a request as answered."""
+        self._open.dec()
         self._requests.labels(method, route, str(status)).inc()
         self._durations.labels(method, route).observe(duration_s)
 

@@ -27,6 +27,7 @@ class Observe:
         """Pass the request on, and look at the clock and the status."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
+        self._metrics.request_came()
         started = time.perf_counter()
         status = 500
 

@@ -41,10 +41,12 @@ async def serving(
         while not server.started:
             assert not running.done()
             await asyncio.sleep(0.005)
-        async with _client(listener) as client:
-            yield client
-        server.should_exit = True
-        await running
+        try:
+            async with _client(listener) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            await running
 
 
 @pytest.fixture(scope="package")

@@ -1,0 +1,72 @@
+"""What the service tells about itself."""
+
+from contract.job import WorkerState
+from tests.service.workers import worker
+
+
+async def test_workers_are_listed_as_they_describe_themselves(http, queue):
+    assert (await http.get("/v1/workers")).json() == {"workers": []}
+    await queue.heartbeat(worker("H200"))
+    (shown,) = (await http.get("/v1/workers")).json()["workers"]
+    names = "id", "pid", "host", "device", "gpu", "job", "state", "heartbeat_at", "sandbox_level"
+    assert set(names) <= set(shown)
+    assert (shown["device"], shown["state"], shown["job"]) == ("H200", "idle", None)
+    assert shown["heartbeat_at"].endswith("Z")
+
+
+async def test_problems_are_told_with_their_cases_and_limits(http):
+    (listed,) = (await http.get("/v1/problems")).json()["problems"]
+    assert listed == (await http.get("/v1/problems/nvfp4_group_gemm")).json()
+    assert listed["name"] == "nvfp4_group_gemm"
+    assert (len(listed["tests"]), len(listed["benchmarks"])) == (10, 4)
+    assert listed["tests"][0]["m"] == [96, 128]
+    assert listed["modes"] == ["test", "benchmark"]
+    assert listed["request_limits"]["source_bytes"] == 1_000_000
+    assert listed["limits"]["job_s"] == 300
+
+
+async def test_readiness_tells_who_works_and_what_waits(http, queue):
+    await http.post("/v1/jobs", json={})
+    await queue.heartbeat(worker())
+    answer = await http.get("/readyz")
+    assert answer.json() == {"status": "ready", "workers": 1, "queued": 1}
+
+
+async def test_metrics_tell_queue_workers_and_requests(http, queue):
+    await http.post("/v1/jobs", json={"device": "cpu"})
+    await queue.heartbeat(worker("H200", state=WorkerState.DRAINING))
+    await http.get("/v1/jobs/nobody")
+    await http.get("/no/such/path")
+    answer = await http.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    lines = answer.text.splitlines()
+    assert 'halfbyte_jobs_queued{device="cpu"} 1.0' in lines
+    assert 'halfbyte_workers{device="H200",state="draining"} 1.0' in lines
+    assert 'halfbyte_workers{device="H200",state="idle"} 0.0' in lines
+    assert "halfbyte_queue_up 1.0" in lines
+    assert "halfbyte_jobs_running 0.0" in lines
+    for start in (
+        'halfbyte_jobs_accepted_total{device="cpu",mode="test"}',
+        'halfbyte_http_requests_total{method="GET",route="/v1/jobs/{job_id}",status="404"}',
+        'halfbyte_http_requests_total{method="GET",route="none",status="404"}',
+        'halfbyte_http_request_duration_seconds_count{method="POST",route="/v1/jobs"}',
+    ):
+        assert any(line.startswith(start) for line in lines), start
+
+
+async def test_a_worker_that_is_gone_leaves_the_metrics(http, queue):
+    await queue.heartbeat(worker("H200"))
+    assert 'device="H200"' in (await http.get("/metrics")).text
+    await queue.goodbye(worker("H200").id)
+    workers = [
+        line
+        for line in (await http.get("/metrics")).text.splitlines()
+        if line.startswith("halfbyte_workers{")
+    ]
+    assert workers == []
+
+
+async def test_the_documentation_is_served(http):
+    assert (await http.get("/docs")).status_code == 200
+    described = (await http.get("/openapi.json")).json()
+    assert described["info"]["title"] == "halfbyte"

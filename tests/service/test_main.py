@@ -1,0 +1,65 @@
+"""The process: where it binds, how it starts, how it stops."""
+
+import asyncio
+import signal
+import sys
+
+import httpx
+import pytest
+
+from service import main as service_main
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "judge.lan"])
+def test_it_does_not_bind_where_strangers_are(host, capsys):
+    assert service_main.main(["--host", host]) == 2
+    said = capsys.readouterr().err
+    assert host in said
+    assert "HALFBYTE_SERVICE_TRUSTED_NETWORK=true" in said
+
+
+@pytest.mark.parametrize(
+    ("host", "trusted"), [("127.0.0.1", "false"), ("localhost", "false"), ("0.0.0.0", "true")]
+)
+def test_it_binds_loopback_or_what_is_said_to_be_trusted(host, trusted, monkeypatch):
+    served = []
+    monkeypatch.setenv("HALFBYTE_SERVICE_TRUSTED_NETWORK", trusted)
+    monkeypatch.setattr(service_main.logs, "configure", lambda: None)
+    monkeypatch.setattr(service_main.uvicorn, "run", lambda app, **options: served.append(options))
+    assert service_main.main(["--host", host, "--port", "8123"]) == 0
+    assert (served[0]["host"], served[0]["port"]) == (host, 8123)
+
+
+async def test_a_process_serves_until_it_is_told_to_stop(
+    queue_settings, unused_tcp_port, wait_until
+):
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "service.main", "--port", str(unused_tcp_port)),
+        env={"HALFBYTE_QUEUE_REDIS_URL": queue_settings.redis_url, "PATH": ""},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{unused_tcp_port}") as http:
+
+            async def up() -> bool:
+                assert process.returncode is None
+                try:
+                    return (await http.get("/readyz")).status_code == 200
+                except httpx.TransportError:
+                    return False
+
+            await wait_until(up, "the service to answer")
+            job = (await http.post("/v1/jobs", json={})).json()
+        process.send_signal(signal.SIGTERM)
+        _, said = await asyncio.wait_for(process.communicate(), 30)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    # uvicorn ends with the signal that stopped it, once everything is closed
+    assert process.returncode in (0, -signal.SIGTERM)
+    lines = said.decode().splitlines()
+    (accepted,) = [line for line in lines if "job accepted" in line]
+    assert f'job="{job["id"]}"' in accepted
+    assert any('request method="POST" path="/v1/jobs" status=202' in line for line in lines)
+    assert not any("Traceback" in line for line in lines)

@@ -1,0 +1,57 @@
+"""A web page of another site must not use the service through its reader's browser."""
+
+import pytest
+
+from service.middleware import is_loopback
+from service.settings import ServiceSettings
+from tests.service.conftest import serving
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://evil.example",
+        "http://127.0.0.1:9",
+        "http://127.0.0.1",
+        "null",
+        "http://[",
+        "",
+    ],
+)
+async def test_a_page_of_another_site_cannot_submit_nor_cancel(http, origin):
+    headers = {"Origin": origin}
+    answer = await http.post("/v1/jobs", json={}, headers=headers)
+    assert answer.status_code == 403
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "access-control-allow-origin" not in answer.headers
+    assert (await http.delete("/v1/jobs/x", headers=headers)).status_code == 403
+    assert (await http.get("/v1/jobs")).json()["jobs"] == []
+
+
+async def test_a_page_of_our_own_and_programs_can_submit(http):
+    own = str(http.base_url).rstrip("/")
+    assert (await http.post("/v1/jobs", json={}, headers={"Origin": own})).status_code == 202
+    assert (await http.post("/v1/jobs", json={})).status_code == 202
+
+
+async def test_a_name_that_only_leads_to_loopback_is_another_site(http):
+    headers = {"Origin": "http://evil.example:8000", "Host": "evil.example:8000"}
+    assert (await http.post("/v1/jobs", json={}, headers=headers)).status_code == 403
+
+
+async def test_on_a_trusted_network_the_service_has_names(queue_settings):
+    headers = {"Origin": "http://judge.lan:8000", "Host": "judge.lan:8000"}
+    async with serving(queue_settings, ServiceSettings(trusted_network=True)) as http:
+        assert (await http.post("/v1/jobs", json={}, headers=headers)).status_code == 202
+        headers["Origin"] = "https://evil.example"
+        assert (await http.post("/v1/jobs", json={}, headers=headers)).status_code == 403
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+def test_loopback_is_this_machine(host):
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "judge.lan", ""])
+def test_nothing_else_is_loopback(host):
+    assert not is_loopback(host)
