@@ -92,9 +92,10 @@ def dequantize(packed: Tensor, scales: Tensor, dtype: torch.dtype = torch.float6
 def _nearest_code(values: Tensor, mantissa_bits: int, lowest: int, highest: int) -> Tensor:
     """Return unsigned codes of |values|, not yet saturated; binades `lowest`..`highest`."""
     magnitude = values.abs().double()
-    binade = torch.frexp(magnitude.clamp(2.0**lowest, 2.0**highest)).exponent - 1
-    steps = torch.ldexp(magnitude, mantissa_bits - binade)
-    return steps.round() + ((binade - lowest) << mantissa_bits)
+    inside = magnitude.clamp(2.0**lowest, 2.0**highest)
+    fraction, exponent = torch.frexp(inside)
+    spacing = inside / fraction * 2.0 ** -(mantissa_bits + 1)
+    return (magnitude / spacing).round() + ((exponent - 1 - lowest) << mantissa_bits)
 
 
 def encode_e2m1(values: Tensor) -> Tensor:

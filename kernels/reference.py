@@ -59,8 +59,9 @@ def output(group: GroupOperands) -> Tensor:
 
 def ulp16(value: Tensor) -> Tensor:
     """Return the float16 spacing at float64 `value`: 2^-24 below 2^-14, 32 from 32 768 up."""
-    exponent = torch.frexp(value.abs().clamp(_SMALLEST_NORMAL, _HIGHEST_BINADE)).exponent
-    return torch.ldexp(torch.ones_like(value), exponent - 1 - _MANTISSA_BITS)
+    inside = value.abs().clamp(_SMALLEST_NORMAL, _HIGHEST_BINADE)
+    # Divided by its fraction in [0.5, 1), a number leaves a power of two, exactly, on any device.
+    return inside / torch.frexp(inside).mantissa * 2.0 ** -(_MANTISSA_BITS + 1)
 
 
 def round_to_float16(value: Tensor) -> Tensor:
