@@ -24,17 +24,24 @@ def run() -> int:
         with local(wanted) as everything:
             codes = [
                 _command(everything, ("run", *SIZES)),
-                _command(everything, ("submit", str(EXAMPLE), *SIZES)),
+                _command(everything, ("submit", _from_here(EXAMPLE), *SIZES)),
             ]
+            say("")
             say("stopping")
     worst = next((code for code in codes if code), 0)
-    say("" if worst else "Both kernels passed. `halfbyte up` serves for as long as you like.")
+    passed = "Both kernels passed. `halfbyte up` serves for as long as you like."
+    say("Not both kernels passed." if worst else passed)
     return worst
+
+
+def _from_here(path: Path) -> str:
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _command(everything: Local, arguments: Sequence[str]) -> int:
     """Run one command on our own terminal, while everything is kept alive."""
-    say(f"\n$ halfbyte {join(arguments)}")
+    say("")
+    say(f"$ halfbyte {join(arguments)}")
     process = start(python("client.main", *arguments, "--url", everything.url), inherited())
     try:
         while process.poll() is None:

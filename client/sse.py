@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event of a job. `id` is what a later stream can resume after."""
+    """One event of a job. `id` is what a later stream can resume after, empty before the first.
+
+    A comment, which is how a stream says that it is alive, is an event of type `comment`.
+    """
 
     id: str
     type: str
@@ -24,6 +27,8 @@ def events(lines: Iterable[str]) -> Iterator[Event]:
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         match name if line else None:
+            case "":
+                yield Event(last_id, "comment", {})
             case None:
                 event = _event(last_id, kind, data)
                 kind, data = "", []

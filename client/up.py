@@ -165,7 +165,7 @@ def serve(wanted: Wanted) -> None:
         say(f"serving {everything.url} (API: {everything.url}/docs); Ctrl-C stops everything")
         while not everything.wait(60):
             pass
-        say("stopping; once more to do it at once")
+        say("stopping: a running job may take a while to end; Ctrl-C again stops at once")
     say("stopped")
 
 

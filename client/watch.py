@@ -3,21 +3,20 @@
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import cast
 
 from rich.status import Status
 
 from client import render
 from client.api import HalfbyteClient
-from client.errors import OUR_FAULT, Unreachable
+from client.errors import OUR_FAULT, ServiceFailed, Unreachable
 from client.terminal import console, plain
 from client.wire import ENDED, JobView, Progress
 
 PASSED = 0
 KERNEL_FAULT = 1
 INTERRUPTED = 130
-QUEUE_POLL_S = 2
 REOPEN_S = 1
 
 
@@ -31,22 +30,20 @@ def exit_code(view: JobView) -> int:
 
 def changes(client: HalfbyteClient, view: JobView) -> Iterator[JobView]:
     """Yield the job as it is, then whenever something happened, and last as it ended."""
-    job, seen = view["id"], None
+    job, seen = view["id"], ""
     while view["state"] not in ENDED:
         yield view
-        if view["state"] != "running":
-            # Places in line move without an event of this job.
-            view = client.get(job, wait=QUEUE_POLL_S)
-            continue
-        try:
+        with suppress(Unreachable):  # `get` tries for longer, and says so.
             for event in client.events(job, after=seen):
                 seen = event.id
-                if event.type != "progress":
+                if event.type == "progress":
+                    view = {**view, "progress": cast(Progress, event.data)}
+                else:
+                    # A new state, or a sign of life: the place in line moves without an event.
+                    view = client.get(job)
+                if view["state"] in ENDED:
                     break
-                view = {**view, "progress": cast(Progress, event.data)}
                 yield view
-        except Unreachable:
-            pass  # The next line tries for longer, and says so.
         view = client.get(job, wait=REOPEN_S)
     yield view
 
@@ -63,7 +60,7 @@ def follow(client: HalfbyteClient, view: JobView, as_json: bool) -> int:
     except KeyboardInterrupt:
         console(stderr=True).print(hint)
         return INTERRUPTED
-    except Unreachable as error:
+    except (Unreachable, ServiceFailed) as error:
         error.add_note(hint)
         raise
     show(view, as_json)

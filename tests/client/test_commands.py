@@ -1,0 +1,277 @@
+"""The command as a user meets it: what it prints where, and its exit code."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+
+import pytest
+
+from tests.client.answers import (
+    EVENTS,
+    JOB,
+    JOBS,
+    ONE,
+    Answer,
+    case,
+    finished,
+    job,
+    problem,
+    stream,
+)
+from tests.client.conftest import HALFBYTE, body_of
+
+SIZES = ("--m", "96,128", "--n", "128,256", "--k", "256,512")
+RUNNING = stream(
+    ("state", {"state": "running"}),
+    ("progress", {"stage": "testing", "case": 0, "cases": 1}),
+    ("state", {"state": "finished"}),
+)
+
+
+@pytest.fixture
+def ending(service):
+    """Tell of a job that is accepted, runs, and ends as the view says."""
+
+    def tell(view) -> None:
+        service.tell("POST", JOBS, Answer(202, job("queued", position=1)))
+        service.tell("GET", EVENTS, RUNNING)
+        service.tell("GET", ONE, Answer(200, job("running")), Answer(200, view))
+
+    return tell
+
+
+@pytest.mark.parametrize(
+    ("view", "code"),
+    [
+        (finished("passed"), 0),
+        (finished("incorrect"), 1),
+        (finished("crashed"), 1),
+        (finished("timed_out"), 1),
+        (job("failed", error={"reason": "worker_lost", "message": "twice"}), 3),
+        (job("cancelled"), 3),
+    ],
+)
+def test_the_exit_code_says_how_a_job_ended(halfbyte, service, ending, view, code):
+    ending(view)
+    done = halfbyte("run", *SIZES, "--url", service.url)
+    assert done.returncode == code
+    verdict = view["verdict"]
+    assert done.stdout.startswith(verdict["outcome"] if verdict else view["state"])
+    assert body_of(service.of("POST")[0]) == {
+        "kernel": "auto", "m": [96, 128], "n": [128, 256], "k": [256, 512]
+    }  # fmt: skip
+
+
+def test_in_a_pipe_progress_is_plain_lines_on_stderr(halfbyte, service, ending):
+    ending(finished())
+    done = halfbyte("run", *SIZES, "--url", service.url)
+    assert done.stderr == "queued, number 1 in line\nrunning\ntesting, case 1 of 1\n"
+    assert "\x1b" not in done.stdout
+
+
+def test_json_is_the_job_and_nothing_else(halfbyte, service, ending):
+    view = finished("incorrect", summary="é \x9b31m \u2028")
+    ending(view)
+    done = halfbyte("run", *SIZES, "--json", "--url", service.url)
+    assert json.loads(done.stdout) == view
+    assert done.stdout.isascii()
+    assert done.stderr == ""
+    assert done.returncode == 1
+
+
+def test_on_a_terminal_progress_is_one_line_that_goes_away(service, ending, environment):
+    ending(finished())
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        [HALFBYTE, "run", *SIZES, "--url", service.url],
+        env={**environment, "TERM": "xterm"},
+        stdin=child,
+        stdout=child,
+        stderr=child,
+    )
+    os.close(child)
+    shown = b""
+    try:
+        while chunk := os.read(parent, 65536):
+            shown += chunk
+    except OSError:  # What Linux answers once the other end is closed.
+        pass
+    os.close(parent)
+    assert process.wait(20) == 0
+    progress, _, after = shown.rpartition(b"\x1b[2K")  # erases the line
+    assert b"testing, case 1 of 1" in progress
+    assert b"testing" not in after
+    assert b"passed" in after
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "kernel.py"
+    path.write_bytes(b"x = 1\r\n")
+    return path
+
+
+def test_submit_sends_file_cases_mode_and_device(halfbyte, service, ending, tmp_path, file):
+    ending(finished())
+    cases = tmp_path / "cases.json"
+    cases.write_text('[{"m": [1], "n": [1], "k": [16]}, {"m": [2], "n": [2], "k": [32]}]')
+    options = ("--cases", str(cases), "--mode", "test", "--device", "cpu")
+    done = halfbyte("submit", str(file), *options, HALFBYTE_URL=service.url, HALFBYTE_KEY="hb_k")
+    assert done.returncode == 0
+    (request,) = service.of("POST")
+    assert body_of(request) == {
+        "source_base64": "eCA9IDENCg==", "filename": "kernel.py", "mode": "test", "device": "cpu",
+        "cases": [{"m": [1], "n": [1], "k": [16]}, {"m": [2], "n": [2], "k": [32]}],
+    }  # fmt: skip
+    assert request.headers["Authorization"] == "Bearer hb_k"
+
+
+def test_a_refusal_is_told_in_the_services_words(halfbyte, service):
+    said = "k[0] must be a positive multiple of 16, got 3"
+    service.tell("POST", JOBS, problem(422, f"k[0]: {said}", ("k[0]", said)))
+    done = halfbyte("run", *SIZES, "--url", service.url)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"halfbyte: k[0]: {said} (HTTP 422)\n"
+
+
+def test_a_refusal_of_several_fields_lists_them(halfbyte, service):
+    fields = ("k[0]", "must be \x1b[31m less"), ("mode", "must be 'test'")
+    service.tell("POST", JOBS, problem(422, "k[0]: must be less", *fields))
+    done = halfbyte("run", *SIZES, "--json", "--url", service.url)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "halfbyte: Title (HTTP 422)\n  k[0]: must be \\x1b[31m less\n  mode: must be 'test'\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "--m", "1"), "--n and --k is missing"),
+        (("run", *SIZES, "--cases", "x.json"), "--cases and --m, --n, --k exclude each other"),
+        (("submit", "/nowhere/kernel.py"), "/nowhere/kernel.py: No such file or directory"),
+        (("submit", "/"), "/: Is a directory"),
+        (("run", "--url", "localhost:8000"), "--url: 'localhost:8000' is no address"),
+        (("run", "--nonsense"), "No such option"),
+        (("list", "--limit", "0"), "--limit"),
+        (("nonsense",), "No such command"),
+    ],
+)
+def test_what_makes_no_sense_is_a_usage_error(halfbyte, arguments, said):
+    done = halfbyte(*arguments, HALFBYTE_URL="http://127.0.0.1:1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_broken_service_is_our_fault(halfbyte, service):
+    service.tell("POST", JOBS, problem(500, "an error of ours; it has been logged"))
+    done = halfbyte("run", *SIZES, "--url", service.url)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "halfbyte: an error of ours; it has been logged (HTTP 500)\n"
+
+
+def test_a_full_queue_is_waited_for_and_said_once(halfbyte, service, ending):
+    ending(finished())
+    full = problem(503, "the queue is full", **{"Retry-After": "0"})
+    service.tell("POST", JOBS, full, full, Answer(202, job("queued")))
+    done = halfbyte("run", *SIZES, "--url", service.url)
+    assert done.returncode == 0
+    assert done.stderr.count("the queue is full (HTTP 503); trying for 15 s more\n") == 1
+
+
+def test_a_stream_that_breaks_off_is_resumed(halfbyte, service):
+    service.tell("GET", ONE, Answer(200, job("running")), Answer(200, job("running")),
+                 Answer(200, job("running")), Answer(200, finished()))  # fmt: skip
+    service.tell("GET", EVENTS, stream(("state", {"state": "running"}), cut=True), RUNNING)
+    done = halfbyte("watch", JOB, "--url", service.url)
+    assert done.returncode == 0
+    streams = [request for request in service.requests if request.path == EVENTS]
+    assert [request.headers.get("Last-Event-ID") for request in streams] == [None, "1-0"]
+
+
+def test_interrupting_leaves_the_job_alone_and_says_how_to_go_on(service, environment):
+    service.tell("POST", JOBS, Answer(202, job("queued", position=2)))
+    service.tell("GET", EVENTS, stream(("state", {"state": "queued"})))
+    service.tell("GET", ONE, Answer(200, job("queued", position=2)))
+    process = subprocess.Popen(
+        [HALFBYTE, "run", *SIZES, "--url", service.url],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr.readline() == "queued, number 2 in line\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (130, "")
+    assert err == f"The job goes on: halfbyte watch {JOB}, or halfbyte cancel {JOB}\n"
+    assert service.of("DELETE") == []
+
+
+def test_a_service_that_goes_away_for_good_leaves_a_hint(halfbyte, service):
+    service.tell("GET", ONE, Answer(200, job("running")), problem(500, "an error of ours"))
+    service.tell("GET", EVENTS, RUNNING)
+    done = halfbyte("watch", JOB, "--url", service.url)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.splitlines()[-2:] == [
+        "halfbyte: an error of ours (HTTP 500)",
+        f"The job goes on: halfbyte watch {JOB}, or halfbyte cancel {JOB}",
+    ]
+
+
+def test_cancel_shows_what_became_of_the_job(halfbyte, service):
+    service.tell("DELETE", ONE, Answer(200, job("cancelled")))
+    done = halfbyte("cancel", JOB, "--url", service.url)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "cancelled")
+
+
+def test_cancelling_a_job_that_is_not_there_is_refused(halfbyte, service):
+    service.tell("DELETE", ONE, problem(404, f"there is no job {JOB}"))
+    done = halfbyte("cancel", JOB, "--url", service.url)
+    assert done.returncode == 2
+    assert f"there is no job {JOB}" in done.stderr
+
+
+def test_show_reads_a_failed_kernel_with_exit_code_0(halfbyte, service):
+    service.tell("GET", ONE, Answer(200, finished("crashed", cases=[case(outcome="crashed")])))
+    done = halfbyte("show", JOB, "--url", service.url)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "crashed: 1 case")
+
+
+def test_log_and_source_go_into_a_pipe_as_they_are(environment, service):
+    service.tell("GET", f"{ONE}/log", Answer(200, b"\x1b[31m\xff\r\n"))
+    service.tell("GET", f"{ONE}/source", Answer(200, b"\xef\xbb\xbfx\r\n\x00"))
+    for option, content in (("--log", b"\x1b[31m\xff\r\n"), ("--source", b"\xef\xbb\xbfx\r\n\x00")):
+        command = [HALFBYTE, "show", JOB, option, "--url", service.url]
+        assert subprocess.check_output(command, env=environment) == content
+
+
+def test_list_is_a_table_of_headlines(halfbyte, service):
+    headline = {"outcome": "passed", "summary": "passed", "geomean_us": 12.345}
+    jobs = [
+        {**job(id="a" * 32), "headline": headline},
+        {**job("queued", id="b" * 32, filename="\x1b[1mk.py"), "headline": None},
+    ]
+    service.tell("GET", JOBS, Answer(200, {"jobs": jobs, "next_cursor": None}))
+    done = halfbyte("list", "--state", "queued", "--url", service.url)
+    assert done.returncode == 0
+    head, one, two = (line.split() for line in done.stdout.splitlines())
+    assert head == ["id", "state", "mode", "kernel", "device", "created", "time", "us"]
+    assert one == ["a" * 32, "passed", "test", "auto", "any", "2026-01-02", "03:04:05", "12.35"]
+    assert two[:4] == ["b" * 32, "queued", "test", r"\x1b[1mk.py"]
+
+
+def test_an_empty_list_says_so_beside_the_output(halfbyte, service):
+    service.tell("GET", JOBS, Answer(200, {"jobs": [], "next_cursor": None}))
+    done = halfbyte("list", "--url", service.url)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "no jobs\n")
+
+
+def test_help_needs_no_service(halfbyte):
+    done = halfbyte("--help")
+    assert done.returncode == 0
+    for command in ("up", "demo", "run", "submit", "watch", "cancel", "list", "show", "worker"):
+        assert command in done.stdout
