@@ -22,6 +22,16 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 log = logging.getLogger(__name__)
 
 MAX_WAIT_S = 60
+EVENT = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "event": {"enum": ["state", "progress"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["id", "event", "data"],
+}
+"""One event: a new state as `{"state": ...}`, or progress as in a job."""
 NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 
 
@@ -74,7 +84,7 @@ async def cancel(job_id: str, queue: Queue) -> Response:
     "/{job_id}/events",
     response_class=EventSourceResponse,
     responses={
-        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        200: {"content": {"text/event-stream": {"schema": EVENT}}},
         **problems(404, 503),
     },
 )
