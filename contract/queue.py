@@ -88,7 +88,6 @@ class JobQueue:
     def __init__(self, redis: Redis, settings: QueueSettings | None = None) -> None:
         """Take over a client that leaves bytes as they are; `close` closes it."""
         self._settings = settings or QueueSettings()
-        self._redis = redis
         self._store = Store(redis, self._settings)
         self._bell = Bell(redis, f"{self._settings.prefix}:bell")
 
@@ -101,7 +100,7 @@ class JobQueue:
     async def close(self) -> None:
         """Close the connections."""
         await self._bell.close()
-        await self._redis.aclose()
+        await self._store.close()
 
     async def ping(self) -> None:
         """Ask Redis for a sign of life."""

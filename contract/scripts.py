@@ -358,7 +358,7 @@ for _, device in ipairs(redis.call('SMEMBERS', key('devices'))) do
       if now - tonumber(job(id, 'queued_at')[1]) >= given.no_worker_ms then
         dequeue(id)
         fail(id, 'no_worker', string.format(
-          'no live worker served device %s for %d s', device, given.no_worker_ms / 1000))
+          'no live worker served device %s for %g s', device, given.no_worker_ms / 1000))
         reaped[#reaped + 1] = id
       end
     end

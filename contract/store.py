@@ -30,6 +30,9 @@ CONNECTIONS = 32
 _RETRY = Retry(ExponentialBackoff(cap=0.2, base=0.02), 3, supported_errors=(ConnectionError,))
 _AWAY = ("MISCONF", "BUSY", "MASTERDOWN", "NOREPLICAS", "CLUSTERDOWN")
 
+Reply = Any
+"""What a script returns: None, a number, bytes, or lists of them."""
+
 T = TypeVar("T")
 
 
@@ -63,8 +66,15 @@ class Store:
             "retention_ms": _ms(settings.retention_s),
             "idempotency_ms": _ms(settings.idempotency_s),
         }
+        self._running: set[asyncio.Future[Any]] = set()
 
-    async def run(self, script: str, *blobs: str | bytes, **arguments: object) -> Any:  # noqa: ANN401
+    async def close(self) -> None:
+        """Let the commands that still run come to their end, and close the connections."""
+        if self._running:
+            await asyncio.wait(self._running)
+        await self._redis.aclose()
+
+    async def run(self, script: str, *blobs: str | bytes, **arguments: object) -> Reply:
         """Run a script; arguments that are None are left out.
 
         Raises:
@@ -73,7 +83,7 @@ class Store:
         """
         given = {name: value for name, value in arguments.items() if value is not None}
         call = self._redis.register_script(script)
-        return await _answer(call(args=[json.dumps(self._settings | given), *blobs]))
+        return await self._answer(call(args=[json.dumps(self._settings | given), *blobs]))
 
     async def ping(self) -> None:
         """Ask for a sign of life.
@@ -82,18 +92,20 @@ class Store:
             QueueUnavailable: no answer.
 
         """
-        await _answer(self._redis.ping())
+        await self._answer(self._redis.ping())
 
-
-async def _answer(command: Awaitable[T]) -> T:
-    try:
-        return await asyncio.shield(asyncio.ensure_future(command))
-    except (ConnectionError, TimeoutError, ReadOnlyError, OutOfMemoryError, OSError) as error:
-        raise QueueUnavailable(str(error)) from error
-    except ResponseError as error:
-        if str(error).startswith(_AWAY):
+    async def _answer(self, command: Awaitable[T]) -> T:
+        running = asyncio.ensure_future(command)
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        try:
+            return await asyncio.shield(running)
+        except (ConnectionError, TimeoutError, ReadOnlyError, OutOfMemoryError, OSError) as error:
             raise QueueUnavailable(str(error)) from error
-        raise
+        except ResponseError as error:
+            if str(error).startswith(_AWAY):
+                raise QueueUnavailable(str(error)) from error
+            raise
 
 
 def _ms(seconds: float) -> int:

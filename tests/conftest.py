@@ -16,19 +16,28 @@ from redis.asyncio import Redis
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
 from contract.store import connect
-from tests.redis_server import SERVERS, RedisServer
-
-PERMANENT = {"number", "jobs", "ended", "leases", "devices", "workers", "served"}
-"""Keys that may stay for ever; `clock` and `queue` of a device may while jobs wait for it."""
-OF_A_JOB = {"job", "spec", "source", "verdict", "events"}
+from tests.redis_server import SERVERS, RedisServer, leaked_keys
 
 
 @pytest.fixture(scope="session")
-def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """A server shared by the tests of one process; its data are wiped after every test."""
-    server = RedisServer(SERVERS["valkey9"], tmp_path_factory.mktemp("redis")).start()
-    yield server
-    server.end()
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], RedisServer]]:
+    """The servers shared by the tests of one process, each started when it is first asked for."""
+    started: dict[str, RedisServer] = {}
+
+    def of_kind(kind: str) -> RedisServer:
+        if kind not in started:
+            started[kind] = RedisServer(SERVERS[kind], tmp_path_factory.mktemp(kind)).start()
+        return started[kind]
+
+    yield of_kind
+    for server in started.values():
+        server.end()
+
+
+@pytest.fixture
+def redis_server(servers: Callable[[str], RedisServer]) -> RedisServer:
+    """A server whose data are wiped after every test."""
+    return servers("valkey9")
 
 
 @pytest.fixture
@@ -59,20 +68,9 @@ def no_key_is_left_for_ever(request: pytest.FixtureRequest) -> Iterator[None]:
     server = request.getfixturevalue("redis_server")
     yield
     with redis.Redis.from_url(server.url, decode_responses=True) as client:
-        left = [key for key in client.scan_iter() if client.ttl(key) == -1]
-        leaked = [key for key in left if not _may_stay(client, key)]
+        leaked = leaked_keys(client)
         client.flushall()
     assert not leaked
-
-
-def _may_stay(client: "redis.Redis[str]", key: str) -> bool:
-    prefix, _, name = key.partition(":")
-    kind, _, of = name.partition(":")
-    if kind in OF_A_JOB:
-        return client.hget(f"{prefix}:job:{of}", "state") in ("queued", "running")
-    if kind in ("queue", "clock"):
-        return bool(client.exists(f"{prefix}:queue:{of}"))
-    return name in PERMANENT or kind == "jobs"
 
 
 WaitUntil = Callable[..., Awaitable[Any]]

