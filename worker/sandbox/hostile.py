@@ -370,7 +370,7 @@ def _fill(folder: str) -> str:
     return f"{FILL_BYTES} bytes"
 
 
-ACTIONS["fill_tmp"] = partial(_fill, "/tmp")  # noqa: S108
+ACTIONS["fill_scratch"] = partial(_fill, ".")
 ACTIONS["fill_shared_memory"] = partial(_fill, "/dev/shm")  # noqa: S108
 
 

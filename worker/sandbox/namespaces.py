@@ -25,7 +25,7 @@ from worker.sandbox.cgroup import ControlGroups, find_control_groups
 from worker.sandbox.confinement import Confined, Launch, SandboxSettings
 from worker.sandbox.slots import Slot, Slots, open_slots
 from worker.sandbox.visible import find_visible
-from worker.sandbox.watchdog import Watchdog
+from worker.sandbox.watchdog import Watchdog, tree
 
 END_S: Final = 10
 """A killed process that needs longer is stuck in a driver."""
@@ -85,9 +85,9 @@ class NamespaceProcess:
             self._process.wait()
             with suppress(OSError):  # ours to bury if bubblewrap ended before it
                 os.waitid(os.P_PIDFD, self._init_pidfd, os.WEXITED | os.WNOHANG)
-            os.close(self._init_pidfd)
             self._was_out_of_memory = self._guard.out_of_memory()
             self._guard.remove()
+            os.close(self._init_pidfd)
             if self._slot is not None and ended:  # a uid whose processes live stays taken
                 self._slot.release()
             self._destroyed = True
@@ -121,8 +121,7 @@ class Namespaces:
         try:
             if slot is None or self.groups is None:
                 started = self._start(launch, slot, [])
-                watchdog = Watchdog(started.init_pid, started.init_pidfd, launch.memory_bytes)
-                return NamespaceProcess(started, watchdog, slot)
+                return NamespaceProcess(started, _watchdog(started, launch.memory_bytes), slot)
             name = f"halfbyte-{slot.uid}"
             group = self.groups.make(name, launch.memory_bytes, self.settings.processes)
             try:
@@ -150,6 +149,14 @@ class Namespaces:
             command = [sys.executable, "-I", "-S", step_down.__file__, json.dumps(plan), *command]
             limits = {}
         return bubblewrap.start(command, self.args, launch, uid, limits)
+
+
+def _watchdog(started: Started, limit_bytes: int) -> Watchdog:
+    def end() -> None:
+        with suppress(OSError):
+            signal.pidfd_send_signal(started.init_pidfd, signal.SIGKILL)
+
+    return Watchdog(lambda: tree(started.init_pid), limit_bytes, end)
 
 
 def build_level_2(settings: SandboxSettings) -> Namespaces:

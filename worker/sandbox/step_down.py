@@ -64,7 +64,8 @@ def _stage(stage: Path, sources: list[str]) -> None:
     """Bind each source at its number below the stage, out of everybody else's sight."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS):
-        raise OSError(ctypes.get_errno(), "cannot make a mount namespace")
+        reason = "without CAP_SYS_ADMIN, Python must lie where everybody may enter"
+        raise OSError(ctypes.get_errno(), reason, sources[0])
     _mount(libc, "none", Path("/"), None, MS_REC | MS_PRIVATE)
     _mount(libc, "stage", stage, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=64k")
     for number, source in enumerate(sources):
@@ -88,4 +89,7 @@ def _mount(
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as error:
+        sys.exit(f"{error.strerror} ({error.filename or sys.argv[2]})")

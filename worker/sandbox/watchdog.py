@@ -1,15 +1,12 @@
-"""The memory of a process and its descendants, watched from outside, where no control group can be.
+"""The memory of a candidate's processes, watched from outside, where no control group can be.
 
 Looks a few times a second, so a fast process gets past the limit for a moment; and it does not see
 memory that is not mapped, such as files in a memfd. Those are the reasons why this is level 1.
 """
 
-import os
-import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from io import FileIO
 from pathlib import Path
 from typing import Final
 
@@ -18,44 +15,41 @@ KIB: Final = 1024
 
 
 class Watchdog:
-    """A thread that ends a process tree above a limit."""
+    """A thread that ends some processes when they together take too much."""
 
-    def __init__(self, root_pid: int, root_pidfd: int, limit_bytes: int) -> None:
-        """Start watching a process whose end is the end of its descendants."""
-        self._root_pid = root_pid
-        self._root_pidfd = os.dup(root_pidfd)  # the thread may outlive its caller's
+    def __init__(
+        self, pids: Callable[[], Iterable[int]], limit_bytes: int, end: Callable[[], None]
+    ) -> None:
+        """Start watching."""
+        self._pids = pids
         self._limit_bytes = limit_bytes
+        self._end = end
         self._exceeded = threading.Event()
         self._stop = threading.Event()
-        threading.Thread(target=self._watch, name="memory", daemon=True).start()
+        self._thread = threading.Thread(target=self._watch, name="memory", daemon=True)
+        self._thread.start()
 
     def out_of_memory(self) -> bool:
         """Whether the limit was exceeded."""
         return self._exceeded.is_set()
 
     def remove(self) -> None:
-        """Stop watching."""
+        """Stop watching: `end` is not called after this returns."""
         self._stop.set()
+        self._thread.join()
 
     def _watch(self) -> None:
-        with FileIO(self._root_pidfd):
-            while not self._stop.wait(INTERVAL_S):
-                if self._exceeds():
-                    self._exceeded.set()
-                    with suppress(OSError):
-                        signal.pidfd_send_signal(self._root_pidfd, signal.SIGKILL)
-                    return
+        while not self._stop.wait(INTERVAL_S):
+            if self._exceeds():
+                self._exceeded.set()
+                self._end()
+                return
 
     def _exceeds(self) -> bool:
-        """Compare resident memory first, which counts a shared page once a process, then the exact
-        sum, which is slow to get.
-        """
-        pids = list(tree(self._root_pid))
-        return (
-            sum(_kib(pid, "status", ("RssAnon:", "RssShmem:")) for pid in pids) * KIB
-            > self._limit_bytes
-            and sum(_kib(pid, "smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for pid in pids) * KIB
-            > self._limit_bytes
+        """Compare the quick sum first, which counts a shared page once a process."""
+        pids = list(self._pids())
+        return all(
+            sum(_bytes(pid, exact) for pid in pids) > self._limit_bytes for exact in (False, True)
         )
 
 
@@ -68,8 +62,13 @@ def tree(root_pid: int) -> Iterator[int]:
                 yield from tree(int(child))
 
 
-def _kib(pid: int, file: str, keys: tuple[str, ...]) -> int:
-    with suppress(OSError):
-        lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
-        return sum(int(line.split()[1]) for line in lines if line.startswith(keys))
+def _bytes(pid: int, exact: bool) -> int:
+    """Return the memory of a process; exact where we may look that closely, which takes longer."""
+    files = [("status", ("RssAnon:", "RssShmem:"))]
+    if exact:  # root in a container may not, at a process of another uid
+        files.insert(0, ("smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")))
+    for name, keys in files:
+        with suppress(OSError):
+            lines = Path(f"/proc/{pid}/{name}").read_text().splitlines()
+            return sum(int(line.split()[1]) * KIB for line in lines if line.startswith(keys))
     return 0

@@ -34,7 +34,7 @@ OPEN_TO_ANYBODY = {
     "unshare_user_namespace",
     "clone_user_namespace",
     "start_400_processes",
-    "fill_tmp",
+    "fill_scratch",
 }
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
