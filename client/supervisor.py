@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,15 +153,13 @@ class Supervisor:
                 if left_s <= 0:
                     break
                 hurried = signals.wait(left_s)
-            yield from _killed(stage)
+                if hurried:
+                    yield "stopping at once"
+            for each in stage:
+                if not hurried and each.ended() is None:
+                    yield f"{each.spec.name} did not end when asked; killing it"
+                each.kill()
             self._stages.pop()
-
-
-def _killed(stage: Sequence[Child]) -> Iterator[str]:
-    for each in stage:
-        if each.ended() is None:
-            yield f"{each.spec.name} did not end when asked; killing it"
-        each.kill()
 
 
 def _how(code: int) -> str:

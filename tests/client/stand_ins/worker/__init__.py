@@ -1,0 +1,1 @@
+"""Stands in for the worker in tests of what starts it."""
