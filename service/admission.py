@@ -15,7 +15,6 @@ from contract.errors import InvalidSubmission
 from contract.job import Job, WorkerInfo, WorkerState
 from contract.queue import JobQueue
 from contract.submission import Mode, Submission, official_cases, problem_named
-from service import source_check
 from service.job_request import safe_filename
 from service.request_body import SentJob
 from service.settings import ServiceSettings
@@ -23,6 +22,7 @@ from service.source_check import Refusal
 
 SERVED_MODES = (Mode.TEST, Mode.BENCHMARK)
 """The others of `Mode` are known and not served by this version."""
+CHECKER = Path(__file__).with_name("source_check.py")
 OWN_GRAMMAR = sys.version_info[:2]
 ANONYMOUS = "anonymous"
 """The owner of every job: there are no keys in this version."""
@@ -100,7 +100,7 @@ async def refusal_of(
     source: bytes, grammar: tuple[int, int] | None, limit_s: float
 ) -> Refusal | None:
     """Have the source looked at by a process of its own; None also where that took too long."""
-    command = [sys.executable, "-I", "-S", "-W", "ignore", str(Path(source_check.__file__))]
+    command = [sys.executable, "-I", "-S", "-W", "ignore", str(CHECKER)]
     if grammar is not None:
         command.append(f"{grammar[0]}.{grammar[1]}")
     child = await asyncio.create_subprocess_exec(

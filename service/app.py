@@ -10,44 +10,51 @@ from fastapi import FastAPI
 from contract.errors import QueueUnavailable
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
-from service import openapi, problem_document, routes_about, routes_jobs, routes_submit
 from service.admission import Admission
 from service.metrics import Metrics
 from service.middleware import Observe, SameSite
+from service.openapi import VERSION, description_of
+from service.problem_document import add_handlers
+from service.routes_about import router as about
+from service.routes_jobs import router as jobs
+from service.routes_submit import router as submitting
 from service.settings import ServiceSettings
 
 log = logging.getLogger(__name__)
 
 
 def create_app(settings: ServiceSettings, queue_settings: QueueSettings) -> FastAPI:
-    """Return the service; it connects when it starts."""
+    """Return the service; it connects when it starts.
+
+    Who sets `app.state.stopping` lets clients that wait for a job have their answers at once.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         queue = JobQueue.connect(queue_settings)
         app.state.queue = queue
         app.state.admission = Admission(queue, settings)
-        stopping = asyncio.Event()
-        reaper = asyncio.create_task(_reap(queue, queue_settings.beat_s, stopping))
+        reaper = asyncio.create_task(_reap(queue, queue_settings.beat_s, app.state.stopping))
         yield
-        # A flag as well as no cancel: redis-py may swallow a cancel that meets it while it writes.
-        stopping.set()
+        # A flag and no cancel: redis-py may swallow a cancel that meets it while it writes.
+        app.state.stopping.set()
         await reaper
         await queue.close()
 
     app = FastAPI(
         title="halfbyte",
         summary="Evaluates kernels for NVFP4 grouped GEMM",
-        version=openapi.VERSION,
+        version=VERSION,
         lifespan=lifespan,
         redirect_slashes=False,
     )
     app.state.settings = settings
     app.state.metrics = Metrics()
-    problem_document.add_handlers(app, settings)
-    for routes in (routes_submit, routes_jobs, routes_about):
-        app.include_router(routes.router)
-    app.openapi = openapi.of(app)  # type: ignore[method-assign]
+    app.state.stopping = asyncio.Event()
+    add_handlers(app, settings)
+    for router in (submitting, jobs, about):
+        app.include_router(router)
+    app.openapi = description_of(app)  # type: ignore[method-assign]
     app.add_middleware(SameSite, loopback_only=not settings.trusted_network)
     app.add_middleware(Observe, metrics=app.state.metrics)
     return app

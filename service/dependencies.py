@@ -1,5 +1,6 @@
 """What routes are handed: the parts of the running application."""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -30,7 +31,13 @@ async def _metrics(request: Request) -> Metrics:
     return metrics
 
 
+async def _stopping(request: Request) -> asyncio.Event:
+    stopping: asyncio.Event = request.app.state.stopping
+    return stopping
+
+
 Queue = Annotated[JobQueue, Depends(_queue)]
 Admissions = Annotated[Admission, Depends(_admission)]
 Settings = Annotated[ServiceSettings, Depends(_settings)]
 Figures = Annotated[Metrics, Depends(_metrics)]
+Stopping = Annotated[asyncio.Event, Depends(_stopping)]

@@ -23,7 +23,7 @@ class PairsFormatter(logging.Formatter):
         return line
 
 
-def configure(level: int = logging.INFO) -> None:
+def log_to_stderr(level: int = logging.INFO) -> None:
     """Send everything of this process to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(PairsFormatter())

@@ -1,18 +1,31 @@
 """python -m service.main: read the settings, bind, serve."""
 
 import argparse
-import logging
+import asyncio
 import sys
+from types import FrameType
 
 import uvicorn
 
 from contract.settings import QueueSettings
-from service import logs
 from service.app import create_app
+from service.logs import log_to_stderr
 from service.middleware import is_loopback
 from service.settings import ServiceSettings
 
-log = logging.getLogger("service")
+
+class Server(uvicorn.Server):
+    """Tells the application of a signal at once, before uvicorn waits for open requests."""
+
+    def __init__(self, config: uvicorn.Config, stopping: asyncio.Event) -> None:
+        """Serve as `config` says; set `stopping` when a signal says stop."""
+        super().__init__(config)
+        self._stopping = stopping
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Note the signal."""
+        self._stopping.set()
+        super().handle_exit(sig, frame)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -30,9 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
             "asks for a password), set HALFBYTE_SERVICE_TRUSTED_NETWORK=true.\n"
         )
         return 2
-    logs.configure()
-    uvicorn.run(
-        create_app(settings, QueueSettings()),
+    log_to_stderr()
+    app = create_app(settings, QueueSettings())
+    config = uvicorn.Config(
+        app,
         host=asked.host,
         port=asked.port,
         log_config=None,
@@ -41,7 +55,9 @@ def main(arguments: list[str] | None = None) -> int:
         ws="none",
         timeout_graceful_shutdown=settings.shutdown_s,
     )
-    return 0
+    server = Server(config, app.state.stopping)
+    server.run()
+    return 0 if server.started else 1
 
 
 if __name__ == "__main__":

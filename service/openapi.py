@@ -40,7 +40,7 @@ def problems(*statuses: int) -> dict[int | str, Schema]:
     }
 
 
-def of(app: FastAPI) -> Callable[[], Schema]:
+def description_of(app: FastAPI) -> Callable[[], Schema]:
     """Return what describes `app`, made once."""
 
     def describe() -> Schema:

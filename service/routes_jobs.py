@@ -1,5 +1,6 @@
 """Jobs after they were accepted: look, wait, listen, fetch, cancel."""
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
@@ -10,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from contract.errors import JobNotFound
-from contract.job import JobState
+from contract.job import Job, JobState
 from contract.queue import JobQueue
 from contract.submission import Mode
-from service.dependencies import Queue, Settings
+from service.dependencies import Queue, Settings, Stopping
 from service.openapi import problems
 from service.problem_document import status_problem
 from service.views import JobList, JobView, job_list, job_response, json_response
@@ -66,10 +67,26 @@ async def jobs(queue: Queue, filters: Annotated[Filters, Query()]) -> Response:
 
 
 @router.get("/{job_id}", response_model=JobView, responses=problems(404, 422, 503))
-async def job(job_id: str, queue: Queue, look: Annotated[Look, Query()]) -> Response:
+async def job(
+    job_id: str, queue: Queue, stopping: Stopping, look: Annotated[Look, Query()]
+) -> Response:
     """Look at a job, at once or when it has ended."""
-    found = await (queue.wait(job_id, look.wait) if look.wait else queue.get(job_id))
+    found = await _job_at_its_end(queue, job_id, look.wait, stopping)
     return job_response(found, samples=look.samples)
+
+
+async def _job_at_its_end(
+    queue: JobQueue, job_id: str, wait_s: float, stopping: asyncio.Event
+) -> Job:
+    """Return the job once it ended, or as it is when the time is up or the service stops."""
+    ended = asyncio.create_task(queue.wait(job_id, wait_s))
+    stopped = asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait((ended, stopped), return_when=asyncio.FIRST_COMPLETED)
+        return await (ended if ended.done() else queue.get(job_id))
+    finally:
+        ended.cancel()
+        stopped.cancel()
 
 
 @router.delete("/{job_id}", response_model=JobView, responses=problems(403, 404, 503))
@@ -92,18 +109,26 @@ async def events(
     job_id: str,
     queue: Queue,
     settings: Settings,
+    stopping: Stopping,
     after: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
     """Listen to states and progress until the job has ended. Resumes after `Last-Event-ID`."""
     await queue.get(job_id)
-    return EventSourceResponse(_sent_events(queue, job_id, after), ping=settings.ping_s)
+    return EventSourceResponse(
+        _sent_events(queue, job_id, after, stopping),
+        ping=settings.ping_s,
+        shutdown_grace_period=settings.shutdown_s / 2,
+    )
 
 
 async def _sent_events(
-    queue: JobQueue, job_id: str, after: str | None
+    queue: JobQueue, job_id: str, after: str | None, stopping: asyncio.Event
 ) -> AsyncIterator[ServerSentEvent]:
+    """Yield events until the job has ended or is forgotten, or the service stops."""
     try:
         async for event in queue.events(job_id, after):
+            if stopping.is_set():
+                return
             if event is not None:
                 data = json.dumps(event.data, allow_nan=False)
                 yield ServerSentEvent(data, event=event.type, id=event.id)

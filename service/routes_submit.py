@@ -6,9 +6,9 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request, Response
 
 from contract.job import Job
-from service import openapi
 from service.dependencies import Admissions, Figures, Settings
 from service.metrics import Metrics
+from service.openapi import JSON_BODY, problems, upload_body
 from service.request_body import SentJob, read_json, read_upload
 from service.views import JobView, Links, job_response
 
@@ -19,7 +19,7 @@ Key = Annotated[
     str | None,
     Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern="^[!-~]+$"),
 ]
-REFUSALS = openapi.problems(400, 403, 413, 415, 422, 503)
+REFUSALS = problems(400, 403, 413, 415, 422, 503)
 LOCATION = {"headers": {"Location": {"description": "The job", "schema": {"type": "string"}}}}
 RESPONSES = {202: LOCATION, **REFUSALS}
 
@@ -29,7 +29,7 @@ RESPONSES = {202: LOCATION, **REFUSALS}
     status_code=202,
     response_model=JobView,
     responses=RESPONSES,
-    openapi_extra=openapi.JSON_BODY,
+    openapi_extra=JSON_BODY,
 )
 async def submit(
     request: Request, settings: Settings, admission: Admissions, metrics: Figures, key: Key = None
@@ -44,7 +44,7 @@ async def submit(
     status_code=202,
     response_model=JobView,
     responses=RESPONSES,
-    openapi_extra=openapi.upload_body(),
+    openapi_extra=upload_body(),
 )
 async def upload(
     request: Request, settings: Settings, admission: Admissions, metrics: Figures, key: Key = None

@@ -123,7 +123,7 @@ async def test_a_file_that_takes_too_long_to_look_at_is_left_to_the_worker():
 async def test_a_check_that_dies_refuses_the_file(monkeypatch, tmp_path):
     dying = tmp_path / "check.py"
     dying.write_text("import os\nos.abort()\n")
-    monkeypatch.setattr("service.source_check.__file__", str(dying))
+    monkeypatch.setattr("service.admission.CHECKER", dying)
     refusal = await refusal_of(HONEST, (3, 11), limit_s=30)
     assert isinstance(refusal, Refusal)
     assert "cannot cope" in refusal.message

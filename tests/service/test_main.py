@@ -24,10 +24,15 @@ def test_it_does_not_bind_where_strangers_are(host, capsys):
 def test_it_binds_loopback_or_what_is_said_to_be_trusted(host, trusted, monkeypatch):
     served = []
     monkeypatch.setenv("HALFBYTE_SERVICE_TRUSTED_NETWORK", trusted)
-    monkeypatch.setattr(service_main.logs, "configure", lambda: None)
-    monkeypatch.setattr(service_main.uvicorn, "run", lambda app, **options: served.append(options))
+    monkeypatch.setattr(service_main, "log_to_stderr", lambda: None)
+
+    def run(server: service_main.Server) -> None:
+        served.append((server.config.host, server.config.port))
+        server.started = True
+
+    monkeypatch.setattr(service_main.Server, "run", run)
     assert service_main.main(["--host", host, "--port", "8123"]) == 0
-    assert (served[0]["host"], served[0]["port"]) == (host, 8123)
+    assert served == [(host, 8123)]
 
 
 async def test_a_process_serves_until_it_is_told_to_stop(
@@ -50,7 +55,19 @@ async def test_a_process_serves_until_it_is_told_to_stop(
 
             await wait_until(up, "the service to answer")
             job = (await http.post("/v1/jobs", json={})).json()
-        process.send_signal(signal.SIGTERM)
+            waiting = [
+                asyncio.create_task(http.get(f"/v1/jobs/{job['id']}{rest}", timeout=60))
+                for rest in ("?wait=60", "/events")
+            ]
+
+            async def inside() -> bool:
+                return "requests_open 3.0" in (await http.get("/metrics")).text
+
+            await wait_until(inside, "both to be waiting")
+            process.send_signal(signal.SIGTERM)
+            looked, listened = await asyncio.gather(*waiting)
+        assert (looked.status_code, looked.json()["state"]) == (200, "queued")
+        assert '{"state": "queued"}' in listened.text
         _, said = await asyncio.wait_for(process.communicate(), 30)
     finally:
         if process.returncode is None:
