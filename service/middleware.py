@@ -55,10 +55,11 @@ class Observe:
 
 
 class SameSite:
-    """Refuses writes that a web page of another site makes the user's browser send.
+    """Refuses what a web page of another site makes its reader's browser send.
 
-    A browser names the page's origin with every such request, other programs name none. Where the
-    service listens on loopback only, a name that merely leads there (DNS rebinding) is no excuse.
+    A browser names the page's origin with every request that may change something; other programs
+    name none. Where the service listens on loopback only, it also answers to the names of loopback
+    only: another site's name that leads here (DNS rebinding) would pass for the same origin.
     """
 
     def __init__(self, app: ASGIApp, loopback_only: bool) -> None:
@@ -68,23 +69,27 @@ class SameSite:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
-        if scope["type"] == "http" and scope["method"] not in SAFE_METHODS:
+        if scope["type"] == "http":
             headers = Headers(scope=scope)
-            origin = headers.get("origin")
-            if origin is not None and not self._is_ours(origin, headers.get("host", "")):
+            host, origin = headers.get("host", ""), headers.get("origin")
+            if self._loopback_only and host and not is_loopback(_hostname(host)):
+                refusal = status_problem(421, f"this service is not {host}, but localhost")
+                return await refusal(scope, receive, send)
+            if scope["method"] not in SAFE_METHODS and not _same_site(origin, host):
                 refusal = status_problem(403, "pages of other sites may not use this service")
                 return await refusal(scope, receive, send)
         await self._app(scope, receive, send)
 
-    def _is_ours(self, origin: str, host: str) -> bool:
-        try:
-            parts = urlsplit(origin)
-            name = parts.hostname or ""
-        except ValueError:
-            return False
-        if parts.netloc.lower() != host.lower():
-            return False
-        return is_loopback(name) if self._loopback_only else True
+
+def _same_site(origin: str | None, host: str) -> bool:
+    return origin is None or origin.partition("://")[2].lower() == host.lower()
+
+
+def _hostname(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def is_loopback(host: str) -> bool:

@@ -20,6 +20,7 @@ WHAT = {
     404: "There is no such thing",
     413: "The source or the body is too large",
     415: "The body is of a type that is not taken here",
+    421: "The service is not known by this name: on loopback it is localhost",
     422: "A field or a parameter breaks a rule; `errors` says which",
     503: "The queue is away or full; `Retry-After` says when to ask again",
 }
@@ -56,17 +57,18 @@ def description_of(app: FastAPI) -> Callable[[], Schema]:
             schemas["Case"]["properties"]["seed"] = {
                 "anyOf": [*SEED_SCHEMA["anyOf"], {"type": "null"}]
             }
-            _drop_the_frameworks_own_errors(schema)
+            _describe_what_stands_before_routes(schema)
             app.openapi_schema = schema
         return app.openapi_schema
 
     return describe
 
 
-def _drop_the_frameworks_own_errors(schema: Schema) -> None:
-    """Take out what FastAPI adds for routes whose parameters cannot be wrong."""
+def _describe_what_stands_before_routes(schema: Schema) -> None:
+    """Add the middleware's answer; take out what FastAPI adds where no parameter can be wrong."""
     for path in schema["paths"].values():
         for operation in path.values():
+            operation["responses"]["421"] = problems(421)[421]
             if "HTTPValidationError" in str(operation["responses"].get("422")):
                 del operation["responses"]["422"]
     for name in ("HTTPValidationError", "ValidationError"):

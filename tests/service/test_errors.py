@@ -115,7 +115,7 @@ async def test_a_fault_of_ours_is_told_without_its_inside(monkeypatch):
 
     monkeypatch.setattr("service.routes_about.problem_view", broken)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://test") as http:
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
         answer = await http.get("/v1/problems")
     assert answer.status_code == 500
     assert problem_in(answer).title == "The service failed"
