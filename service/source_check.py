@@ -20,7 +20,7 @@ import tokenize
 from typing import NamedTuple
 
 ENTRY_POINT = "custom_kernel"
-MEMORY_BYTES = 2 << 30
+MEMORY_BYTES = 1 << 30
 SHOWN_CHARACTERS = 200
 """Length of the quoted line of a syntax error."""
 
@@ -99,13 +99,20 @@ def _syntax_refusal(error: SyntaxError) -> Refusal:
 
 def _check_entry_point(tree: ast.Module) -> Refusal | None:
     plain = [statement for statement in tree.body if _binds_plainly(statement)]
+    refusal = _refusal_of_last(plain)
+    if refusal is None:
+        return None
     bound = 0
     for node in ast.walk(tree):
         if _binds_unseen(node):
             return None
         bound += _binds(node)
-    if bound > len(plain):
-        return None  # in a branch, a loop or a function as well: only running it tells
+    # More than the plain statements: in a branch, a loop or a function. Only running it tells.
+    return None if bound > len(plain) else refusal
+
+
+def _refusal_of_last(plain: list[ast.stmt]) -> Refusal | None:
+    """Return what is wrong with the entry point if these statements are all that bind it."""
     if not plain:
         return Refusal(f"the file does not define the entry point `{ENTRY_POINT}`")
     last = plain[-1]
