@@ -115,8 +115,9 @@ def _unrolled_kernel(
             acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
             for step in tl.range(0, (k + BLOCK_K - 1) // BLOCK_K, num_stages=STAGES):
                 first_k = step * BLOCK_K
-                pairs_a = a_desc.load([first_row, first_k // 2])  # [BLOCK_M, BLOCK_K // 2]
-                pairs_b = b_desc.load([first_col, first_k // 2])  # [BLOCK_N, BLOCK_K // 2]
+                first_byte = step * (BLOCK_K // 2)
+                pairs_a = a_desc.load([first_row, first_byte])  # [BLOCK_M, BLOCK_K // 2]
+                pairs_b = b_desc.load([first_col, first_byte])  # [BLOCK_N, BLOCK_K // 2]
                 scale_a = _load_scales(sfa_desc, first_row, first_k, BLOCK_M, BLOCK_K)
                 scale_b = _load_scales(sfb_desc, first_col, first_k, BLOCK_N, BLOCK_K)
                 acc = tl.dot_scaled(pairs_a, scale_a, "e2m1", pairs_b.T, scale_b, "e2m1", acc)
@@ -124,12 +125,16 @@ def _unrolled_kernel(
 
 
 @triton.jit
-def _load_pairs(base, row, rows, k, first_byte, BLOCK_K: tl.constexpr):
-    """Load `[ROWS, BLOCK_K // 2]` packed bytes by pointer; what lies past k is zero."""
+def _load_pairs(
+    base, first_row, rows, k, first_byte, BLOCK_ROWS: tl.constexpr, BLOCK_K: tl.constexpr
+):
+    """Load `[BLOCK_ROWS, BLOCK_K // 2]` packed bytes by pointer; what lies past k is zero."""
     row_bytes = k // 16 * 8  # k / 2, in a form that shows the compiler what divides it
-    row = tl.minimum(row, rows - 1)  # what lies past the last row is computed and never stored
+    # What lies past the last row is computed from the last row and never stored.
+    row = tl.minimum(tl.arange(0, BLOCK_ROWS), rows - 1 - first_row)
     byte = first_byte + tl.arange(0, BLOCK_K // 2)
-    at = tl.multiple_of(base, 16) + row.to(tl.int64)[:, None] * row_bytes + byte[None, :]
+    first = tl.multiple_of(base, 16) + first_row.to(tl.int64) * row_bytes
+    at = first + (row[:, None] * row_bytes + byte[None, :])
     return tl.load(at, mask=(byte < row_bytes)[None, :], other=0)
 
 
@@ -155,8 +160,6 @@ def _persistent_kernel(
         tiles_m = (m + BLOCK_M - 1) // BLOCK_M
         first_row = (tile - first_tile) % tiles_m * BLOCK_M
         first_col = (tile - first_tile) // tiles_m * BLOCK_N
-        row = first_row + tl.arange(0, BLOCK_M)
-        col = first_col + tl.arange(0, BLOCK_N)
         sfa_desc = _scale_descriptor(sfa, m, k, BLOCK_M, BLOCK_K)
         sfb_desc = _scale_descriptor(sfb, n, k, BLOCK_N, BLOCK_K)
         if ALIGNED:
@@ -167,20 +170,24 @@ def _persistent_kernel(
         acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         for step in tl.range(0, (k + BLOCK_K - 1) // BLOCK_K, num_stages=STAGES):
             first_k = step * BLOCK_K
+            first_byte = step * (BLOCK_K // 2)
             if ALIGNED:
-                pairs_a = a_desc.load([first_row, first_k // 2])
-                pairs_b = b_desc.load([first_col, first_k // 2])
+                pairs_a = a_desc.load([first_row, first_byte])
+                pairs_b = b_desc.load([first_col, first_byte])
             else:
-                pairs_a = _load_pairs(a, row, m, k, step * (BLOCK_K // 2), BLOCK_K)
-                pairs_b = _load_pairs(b, col, n, k, step * (BLOCK_K // 2), BLOCK_K)
+                pairs_a = _load_pairs(a, first_row, m, k, first_byte, BLOCK_M, BLOCK_K)
+                pairs_b = _load_pairs(b, first_col, n, k, first_byte, BLOCK_N, BLOCK_K)
             scale_a = _load_scales(sfa_desc, first_row, first_k, BLOCK_M, BLOCK_K)
             scale_b = _load_scales(sfb_desc, first_col, first_k, BLOCK_N, BLOCK_K)
             acc = tl.dot_scaled(pairs_a, scale_a, "e2m1", pairs_b.T, scale_b, "e2m1", acc)
         if ALIGNED:
             c_desc.store([first_row, first_col], acc.to(tl.float16))
         else:
-            at = c + row.to(tl.int64)[:, None] * n + col[None, :]
-            tl.store(at, acc.to(tl.float16), mask=(row < m)[:, None] & (col < n)[None, :])
+            row = tl.arange(0, BLOCK_M)
+            col = tl.arange(0, BLOCK_N)
+            at = c + (first_row.to(tl.int64) * n + first_col) + (row[:, None] * n + col[None, :])
+            in_group = (row < m - first_row)[:, None] & (col < n - first_col)[None, :]
+            tl.store(at, acc.to(tl.float16), mask=in_group)
 
 
 def applies(groups: Sequence[GroupShape], capability: tuple[int, int]) -> str | None:

@@ -35,9 +35,11 @@ from kernels.tiles import TileConfig, portable_tile
 
 
 @triton.jit
-def _block_scales(base, row, column, columns, tile_columns):
-    """Load scales of `row` x `column` from a blocked layout, times 2^7."""
-    tile = (row // 128).to(tl.int64)[:, None] * tile_columns + (column // 4)[None, :]
+def _block_scales(base, first_row, row, column, columns, tile_columns):
+    """Load scales of `first_row + row` x `column` from a blocked layout, times 2^7."""
+    base += (first_row // 128).to(tl.int64) * tile_columns * 512
+    row += first_row % 128
+    tile = (row // 128)[:, None] * tile_columns + (column // 4)[None, :]
     within = (row % 32 * 16 + row % 128 // 32 * 4)[:, None] + (column % 4)[None, :]
     byte = tl.load(base + tile * 512 + within, mask=(column < columns)[None, :], other=0)
     byte = byte.to(tl.int16)  # [ROWS, BLOCK_K // 16]
@@ -49,18 +51,29 @@ def _block_scales(base, row, column, columns, tile_columns):
 
 
 @triton.jit
-def _operand(base, scale_base, row, rows, k, first_k, BLOCK_K: tl.constexpr, ALIGN: tl.constexpr):
+def _operand(
+    base,
+    scale_base,
+    first_row,
+    rows,
+    k,
+    first_k,
+    ROWS: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    ALIGN: tl.constexpr,
+):
     """Load and decode `[ROWS, BLOCK_K]`; return its even and its odd columns, each times 2^-7."""
-    row = tl.minimum(row, rows - 1)  # what lies past the last row is computed and never stored
+    # What lies past the last row is computed from the last row and never stored.
+    row = tl.minimum(tl.arange(0, ROWS), rows - 1 - first_row)
     row_bytes = tl.multiple_of(k // 2, ALIGN)
     byte = first_k // 2 + tl.arange(0, BLOCK_K // 2)
-    at = base + row.to(tl.int64)[:, None] * row_bytes + byte[None, :]
+    at = base + first_row.to(tl.int64) * row_bytes + (row[:, None] * row_bytes + byte[None, :])
     pair = tl.load(at, mask=(byte < row_bytes)[None, :], other=0)  # [ROWS, BLOCK_K // 2]
     pair = pair.to(tl.int16)
     column = first_k // 16 + tl.arange(0, BLOCK_K // 16)
-    scale = _block_scales(scale_base, row, column, k // 16, (k + 63) // 64)
-    scale = tl.expand_dims(scale, 2).broadcast_to(row.shape[0], BLOCK_K // 16, 8)
-    scale = scale.reshape(row.shape[0], BLOCK_K // 2)
+    scale = _block_scales(scale_base, first_row, row, column, k // 16, (k + 63) // 64)
+    scale = tl.expand_dims(scale, 2).broadcast_to(ROWS, BLOCK_K // 16, 8)
+    scale = scale.reshape(ROWS, BLOCK_K // 2)
     # Exponent and mantissa of E2M1 go to bits 9..11 of a float16, its sign to bit 15: that is the
     # element times 2^-14, subnormal code included.
     even = ((pair & 0x07) << 9) | ((pair & 0x08) << 12)
@@ -93,18 +106,20 @@ def _grouped_kernel(
     k = tl.load(entry + 7 * GROUPS).to(tl.int32)
     tile -= tl.load(entry + 8 * GROUPS).to(tl.int32)
     tiles_m = (m + BLOCK_M - 1) // BLOCK_M
-    row = tile % tiles_m * BLOCK_M + tl.arange(0, BLOCK_M)
-    col = tile // tiles_m * BLOCK_N + tl.arange(0, BLOCK_N)
+    first_row = tile % tiles_m * BLOCK_M
+    first_col = tile // tiles_m * BLOCK_N
 
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for first_k in tl.range(0, k, BLOCK_K):
-        a_even, a_odd = _operand(a, sfa, row, m, k, first_k, BLOCK_K, ALIGN)
-        b_even, b_odd = _operand(b, sfb, col, n, k, first_k, BLOCK_K, ALIGN)
+        a_even, a_odd = _operand(a, sfa, first_row, m, k, first_k, BLOCK_M, BLOCK_K, ALIGN)
+        b_even, b_odd = _operand(b, sfb, first_col, n, k, first_k, BLOCK_N, BLOCK_K, ALIGN)
         acc = tl.dot(a_even, b_even.T, acc)
         acc = tl.dot(a_odd, b_odd.T, acc)
 
-    at = c + row.to(tl.int64)[:, None] * n + col[None, :]
-    in_group = (row < m)[:, None] & (col < n)[None, :]
+    row = tl.arange(0, BLOCK_M)
+    col = tl.arange(0, BLOCK_N)
+    at = c + (first_row.to(tl.int64) * n + first_col) + (row[:, None] * n + col[None, :])
+    in_group = (row < m - first_row)[:, None] & (col < n - first_col)[None, :]
     # Each operand carries 2^-7.
     tl.store(at, (acc * 16384.0).to(tl.float16), mask=in_group)
 

@@ -35,9 +35,9 @@ def portable_tile(shapes: Sequence[GroupShape], interpreting: bool) -> TileConfi
             warps=4,
             stages=1,
         )
-    # The widest tile whose decoded operands fit the registers of sm_80 to sm_120 without spilling.
-    block_m = _power_of_two(m, 16, 64)
-    return TileConfig(block_m, 128, 64, warps=8 if block_m == 64 else 4, stages=3)
+    # The widest tile that compiles without spilling from sm_80 to sm_120, packed rows of 8 bytes
+    # included. Two programs share a multiprocessor.
+    return TileConfig(16 if m <= 16 else 64, 128, 64, warps=4, stages=3)
 
 
 def dot_scaled_tile(capability: tuple[int, int], aligned: bool) -> TileConfig:
