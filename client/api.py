@@ -38,7 +38,7 @@ class HalfbyteClient:
     Every method raises Unreachable, Refused or ServiceFailed (see client.errors).
     """
 
-    def __init__(self, url: str, key: str | None = None, patience_s: float = 15.0) -> None:
+    def __init__(self, url: str, key: str | None = None, patience_s: float = 10.0) -> None:
         """Speak to the service at `url`, and try for `patience_s` before giving up on an answer.
 
         Raises:

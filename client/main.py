@@ -6,6 +6,7 @@ request was wrong or refused, 3 the service's fault or no answer, 130 interrupte
 
 import io
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -60,6 +61,21 @@ Data = Annotated[
     ),
 ]
 LOCAL = "http://127.0.0.1:8000"
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        console().print(f"halfbyte {version('halfbyte')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _everywhere(
+    asked: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command()

@@ -7,6 +7,7 @@ from contextlib import nullcontext, suppress
 from typing import cast
 
 from rich.status import Status
+from rich.text import Text
 
 from client import render
 from client.api import HalfbyteClient
@@ -90,7 +91,7 @@ def _shown_to_the_end(client: HalfbyteClient, view: JobView, quiet: bool) -> Job
         for now in changes(client, view):
             status = render.status(now)
             if spinner:
-                spinner.update(status)
+                spinner.update(Text(status))
             elif status != said and not quiet and now["state"] not in ENDED:
                 err.print(status)
             said = status

@@ -5,6 +5,7 @@ import os
 import pty
 import signal
 import subprocess
+from importlib.metadata import version
 
 import pytest
 
@@ -179,7 +180,7 @@ def test_a_full_queue_is_waited_for_and_said_once(halfbyte, service, ending):
     service.tell("POST", JOBS, full, full, Answer(202, job("queued")))
     done = halfbyte("run", *SIZES, "--url", service.url)
     assert done.returncode == 0
-    assert done.stderr.count("the queue is full (HTTP 503); trying for 15 s more\n") == 1
+    assert done.stderr.count("the queue is full (HTTP 503); trying for 10 s more\n") == 1
 
 
 def test_a_stream_that_breaks_off_is_resumed(halfbyte, service):
@@ -268,6 +269,18 @@ def test_an_empty_list_says_so_beside_the_output(halfbyte, service):
     service.tell("GET", JOBS, Answer(200, {"jobs": [], "next_cursor": None}))
     done = halfbyte("list", "--url", service.url)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "no jobs\n")
+
+
+def test_nobody_there_says_how_to_get_a_service(halfbyte):
+    done = halfbyte("cancel", JOB, "--url", "http://127.0.0.1:1")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "; trying for 10 s more\n" in done.stderr
+    assert "halfbyte: no answer from http://127.0.0.1:1: " in done.stderr
+    assert done.stderr.endswith("`halfbyte up`, or name another one with --url.\n")
+
+
+def test_the_version_is_that_of_the_package(halfbyte):
+    assert halfbyte("--version").stdout == f"halfbyte {version('halfbyte')}\n"
 
 
 def test_help_needs_no_service(halfbyte):

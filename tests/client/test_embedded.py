@@ -8,6 +8,7 @@ import pytest
 import redis
 
 from client.embedded import DataDirTooLong, EmbeddedRedis
+from client.errors import UsageError
 from client.signals import HeldSignals
 from client.supervisor import Supervisor
 from tests.client.processes import until
@@ -58,6 +59,12 @@ def test_what_was_answered_survives_a_kill_and_a_restart_at_the_same_address(sta
     until(embedded.listening, "the server listens again")
     with redis.Redis.from_url(embedded.url) as client:
         assert until(lambda: client.get("job"), "data are loaded") == b"accepted"
+
+
+def test_a_machine_that_the_wheel_has_no_server_for_is_told_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    with pytest.raises(UsageError, match=r"name one with --redis .*riscv64"):
+        _ = EmbeddedRedis(tmp_path / "redis").spec
 
 
 def test_a_path_that_is_too_long_for_a_socket_is_refused_in_words(tmp_path):
