@@ -127,11 +127,11 @@ async def _sent_events(
     """Yield events until the job has ended or is forgotten, or the service stops."""
     try:
         async for event in queue.events(job_id, after):
-            if stopping.is_set():
-                return
             if event is not None:
                 data = json.dumps(event.data, allow_nan=False)
                 yield ServerSentEvent(data, event=event.type, id=event.id)
+            if stopping.is_set():
+                return
     except JobNotFound:
         return
 
