@@ -34,7 +34,7 @@ _SMALLEST_NORMAL = 2.0**-14
 def compare(
     outputs: Sequence[Tensor], operands: Sequence[GroupOperands], *, official: bool
 ) -> Comparison:
-    """Compare float16 [m, n] of every group with the reference, computed now.
+    """Compare float16 [m, n] of every group with the reference, computed now on the same device.
 
     `official` says whether the operands are drawn from the competition's distribution.
 

@@ -14,8 +14,8 @@ from torch import Tensor
 from kernels.nvfp4 import dequantize
 from kernels.operands import GroupOperands
 
-_BLOCK_ELEMENTS = 1 << 24
-"""Float64 elements of one intermediate: 128 MiB."""
+_BLOCK_ELEMENTS = 1 << 22
+"""Float64 elements of one intermediate: 32 MiB, which an allocator still reuses."""
 _SMALLEST_NORMAL, _HIGHEST_BINADE = 2.0**-14, 2.0**15
 _MANTISSA_BITS = 10
 
@@ -29,7 +29,7 @@ class Reference(NamedTuple):
 
 
 def reference_blocks(group: GroupOperands) -> Iterator[tuple[slice, Reference]]:
-    """Yield the reference in blocks of whole rows, so that it needs few hundred MiB at a time."""
+    """Yield the reference in blocks of whole rows, so that a few hundred MiB suffice."""
     m, n, k = group.shape
     step = max(1, _BLOCK_ELEMENTS // max(n, k))
     for first in range(0, m, step):
