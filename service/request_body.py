@@ -12,6 +12,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from contract.errors import EvaluationError, InvalidSubmission, SourceTooLarge
+from contract.submission import RequestLimits
 from service.job_request import JobRequest
 from service.settings import ServiceSettings
 from service.strict_json import MalformedJson, loads
@@ -48,7 +49,7 @@ async def read_json(request: Request, settings: ServiceSettings) -> SentJob:
     if _is_form(request):
         raise UnsupportedBody("POST /v1/jobs takes JSON; send files to POST /v1/submissions")
     limit = ESCAPED_BYTES * settings.limits.source_bytes + settings.fields_bytes
-    data = b"".join([chunk async for chunk in _capped(request, limit, "body")])
+    data = b"".join([chunk async for chunk in _capped(request, limit, settings.limits)])
     asked = JobRequest.of(loads(data, _max_items(settings)))
     return SentJob(asked, asked.sent_source())
 
@@ -67,7 +68,7 @@ async def read_upload(request: Request, settings: ServiceSettings) -> SentJob:
         fields += in_form
     else:
         limit = settings.limits.source_bytes
-        source = b"".join([chunk async for chunk in _capped(request, limit, "source")])
+        source = b"".join([chunk async for chunk in _capped(request, limit, settings.limits)])
     named = _fields(fields, _max_items(settings))
     if filename is not None:
         named.setdefault("filename", filename)
@@ -80,7 +81,7 @@ async def _read_form(
     limit = settings.limits.source_bytes + settings.fields_bytes
     parser = MultiPartParser(
         request.headers,
-        _capped(request, limit, "file"),
+        _capped(request, limit, settings.limits),
         max_files=1,
         max_fields=len(JobRequest.model_fields),
         max_part_size=settings.fields_bytes,
@@ -112,12 +113,19 @@ def _texts_of(form: FormData) -> list[tuple[str, str]]:
     return [(name, part) for name, part in form.multi_items() if isinstance(part, str)]
 
 
-async def _capped(request: Request, limit: int, field: str) -> AsyncGenerator[bytes, None]:
+async def _capped(
+    request: Request, limit: int, limits: RequestLimits
+) -> AsyncGenerator[bytes, None]:
     size = 0
     async for chunk in request.stream():
         size += len(chunk)
         if size > limit:
-            raise SourceTooLarge(field, f"at most {limit} bytes are accepted", limit=limit)
+            in_all = "" if limit == limits.source_bytes else f", and {limit} in all"
+            raise SourceTooLarge(
+                "source",
+                f"at most {limits.source_bytes} bytes are accepted{in_all}",
+                limit=limits.source_bytes,
+            )
         yield chunk
 
 
