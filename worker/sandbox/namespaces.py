@@ -10,7 +10,6 @@ import json
 import os
 import select
 import signal
-import stat
 import subprocess
 import sys
 import threading
@@ -24,7 +23,7 @@ from worker.sandbox.bubblewrap import Bubblewrap, Started, find_bubblewrap
 from worker.sandbox.cgroup import ControlGroups, find_control_groups
 from worker.sandbox.confinement import Confined, Launch, SandboxSettings
 from worker.sandbox.slots import Slot, Slots, open_slots
-from worker.sandbox.visible import find_visible
+from worker.sandbox.visible import find_visible, is_hidden
 from worker.sandbox.watchdog import Watchdog, tree
 
 END_S: Final = 10
@@ -104,6 +103,8 @@ class Namespaces:
     staged: tuple[Path, ...]
     slots: Slots | None
     groups: ControlGroups | None
+    open_to: frozenset[str] = frozenset()
+    """Hostile actions that are known to succeed."""
 
     @property
     def level(self) -> int:
@@ -145,6 +146,7 @@ class Namespaces:
                 uid=uid,
                 stage=str(self.settings.state),
                 staged=[str(folder) for folder in self.staged],
+                walls=None,
             )
             command = [sys.executable, "-I", "-S", step_down.__file__, json.dumps(plan), *command]
             limits = {}
@@ -200,7 +202,7 @@ def _build(
     groups: ControlGroups | None,
 ) -> Namespaces:
     visible = find_visible(settings.gpu_minors)
-    staged = tuple(folder for folder in visible.folders if slots is not None and _hidden(folder))
+    staged = tuple(folder for folder in visible.folders if slots is not None and is_hidden(folder))
     moved = {folder: settings.state / str(number) for number, folder in enumerate(staged)}
     program = found.program
     for folder, place in moved.items():
@@ -215,8 +217,3 @@ def _build(
         slots=slots,
         groups=groups,
     )
-
-
-def _hidden(path: Path) -> bool:
-    """Whether the path lies below a folder that only its owner may enter."""
-    return any(not folder.stat().st_mode & stat.S_IXOTH for folder in path.parents)

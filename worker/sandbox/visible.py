@@ -1,9 +1,11 @@
 """What a candidate sees of the host's files: the system's programs, Python, the runner's source.
 
-Everything is read-only. Not visible: home folders, the repository (but for the modules below), data
-folders, /sys, /run, /var, and of /etc all but what loading a library takes.
+Everything is read-only. Not visible: home folders, the repository but for what the runner imports,
+data folders, /sys, /run, /var, and of /etc all but what loading a library takes.
 """
 
+import ast
+import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,18 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-RUNNER_MODULES: Final = {
-    "kernels": (".",),
-    "worker": (
-        "__init__.py",
-        "arena.py",
-        "competition",
-        "process_tree.py",
-        "protocol.py",
-        "runner.py",
-    ),
-}
-"""The files of each package that the runner needs, where it runs from a checkout."""
+RUNNER: Final = "worker.runner"
+RUNNER_DATA: Final = "competition"
+"""The folder of modules that the runner hands to submissions, beside it."""
 
 LINKS: Final = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 ETC: Final = (
@@ -39,9 +32,11 @@ GPU_NODES: Final = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """Folders and files to bind read-only at their own paths, links to make, devices to pass."""
+    """Folders and files to show read-only at their own paths, links to make, devices to pass."""
 
     folders: tuple[Path, ...]
+    packages: tuple[Path, ...]
+    """Folders that hold some of the files: importing lists them."""
     links: tuple[tuple[str, Path], ...]
     devices: tuple[Path, ...]
 
@@ -51,6 +46,7 @@ def find_visible(gpu_minors: tuple[int, ...] = ()) -> Visible:
     top = [Path("/") / name for name in LINKS]
     return Visible(
         folders=tuple(_outermost([*_system(top), *_python(), *_runner()])),
+        packages=(_folder("worker"), _folder("kernels")),
         links=tuple((str(path.readlink()), path) for path in top if path.is_symlink()),
         devices=tuple(_gpu_nodes(gpu_minors)),
     )
@@ -72,10 +68,41 @@ def _python() -> Iterator[Path]:
 
 
 def _runner() -> Iterator[Path]:
-    for package, files in RUNNER_MODULES.items():
-        spec = find_spec(package)
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            yield from (path for file in files if (path := Path(folder) / file).exists())
+    """Yield what the runner needs, where it runs from a checkout and not from the environment."""
+    yield _folder("kernels")
+    worker = _folder("worker")
+    yield worker / "__init__.py"
+    yield worker / RUNNER_DATA
+    yield from _imported({RUNNER}, worker)
+
+
+def _imported(modules: set[str], worker: Path) -> set[Path]:
+    """Return the files of some modules of the package, and of all that they import from it."""
+    files: dict[str, Path] = {}
+    while modules:
+        module = modules.pop()
+        file = worker.joinpath(*module.split(".")[1:]).with_suffix(".py")
+        if module not in files and file.is_file():
+            files[module] = file
+            modules |= set(_imports(ast.parse(file.read_bytes())))
+    return set(files.values())
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (name.name for name in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield module
+                yield from (f"{module}.{name.name}" for name in names)
+
+
+def _folder(package: str) -> Path:
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return Path(spec.submodule_search_locations[0])
 
 
 def _outermost(paths: list[Path]) -> Iterator[Path]:
@@ -85,6 +112,11 @@ def _outermost(paths: list[Path]) -> Iterator[Path]:
         if not any(path.is_relative_to(other) for other in seen):
             seen.append(path)
             yield path
+
+
+def is_hidden(path: Path) -> bool:
+    """Whether the path lies below a folder that only its owner may enter."""
+    return any(not folder.stat().st_mode & stat.S_IXOTH for folder in path.parents)
 
 
 def _gpu_nodes(minors: tuple[int, ...]) -> Iterator[Path]:

@@ -18,7 +18,7 @@ class Watchdog:
     """A thread that ends some processes when they together take too much."""
 
     def __init__(
-        self, pids: Callable[[], Iterable[int]], limit_bytes: int, end: Callable[[], None]
+        self, pids: Callable[[], Iterable[int]], limit_bytes: int, end: Callable[[], object]
     ) -> None:
         """Start watching."""
         self._pids = pids

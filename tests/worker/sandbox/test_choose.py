@@ -7,7 +7,7 @@ import pytest
 
 from tests.worker.sandbox.conftest import build
 from tests.worker.sandbox.trials import as_ordinary_user
-from worker.sandbox import choose, namespaces, selftest
+from worker.sandbox import choose, landlock, namespaces, selftest
 from worker.sandbox.confinement import SandboxSettings, SandboxUnavailable
 from worker.sandbox.unconfined import Unconfined
 
@@ -16,6 +16,10 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "TRITON_INTERPRET": "1"}
 
 def no_bubblewrap():
     raise SandboxUnavailable("no bubblewrap here")
+
+
+def no_landlock():
+    raise OSError(38, "Function not implemented")
 
 
 @pytest.mark.slow
@@ -27,6 +31,7 @@ def test_the_highest_level_that_proves_itself_is_chosen():
 
 def test_without_bubblewrap_the_worker_does_not_start(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(namespaces, "find_bubblewrap", no_bubblewrap)
+    monkeypatch.setattr(landlock, "landlock_version", no_landlock)
     with pytest.raises(SandboxUnavailable, match="no bubblewrap here"):
         choose.choose(SandboxSettings(minimum_level=1), ENVIRONMENT)
 
@@ -35,9 +40,10 @@ def test_level_0_is_chosen_only_where_it_was_asked_for_and_says_why(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(namespaces, "find_bubblewrap", no_bubblewrap)
+    monkeypatch.setattr(landlock, "landlock_version", no_landlock)
     chosen = choose.choose(SandboxSettings(minimum_level=0), ENVIRONMENT)
     assert chosen.level == 0
-    assert "not level 1: no bubblewrap here" in chosen.description
+    assert "not level 2: " in chosen.description
 
 
 def test_a_sandbox_with_a_hole_is_not_proven():

@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
+from tests.worker.sandbox.conftest import build
 from tests.worker.sandbox.trials import as_ordinary_user
-from worker.sandbox.confinement import Sandbox
+from worker.sandbox.namespaces import Namespaces
 from worker.sandbox.selftest import HERE, PYTHON, bait, hostile_results
 from worker.sandbox.unconfined import Unconfined
 
@@ -34,6 +35,13 @@ OPEN_TO_ANYBODY = {
     "unshare_user_namespace",
     "clone_user_namespace",
     "start_400_processes",
+    "fill_scratch",
+}
+KNOWN_WITH_LANDLOCK = {
+    "see_processes",
+    "see_interfaces",
+    "connect_to_path_socket",
+    "connect_to_abstract_socket",  # before Linux 6.12
     "fill_scratch",
 }
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -65,8 +73,15 @@ def allow_core_files() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (1 << 20, 1 << 20))
 
 
-def test_nothing_is_open_in_a_sandbox(sandbox: Sandbox):
-    assert opened(hostile_results(sandbox, ENVIRONMENT)) == {}
+def test_nothing_is_open_in_namespaces(namespaces: Namespaces):
+    assert opened(hostile_results(namespaces, ENVIRONMENT)) == {}
+
+
+def test_with_landlock_what_is_open_is_known():
+    sandbox = build("Landlock")
+    opened_here = opened(hostile_results(sandbox, ENVIRONMENT)).keys()
+    assert opened_here == sandbox.open_to
+    assert sandbox.open_to <= KNOWN_WITH_LANDLOCK
 
 
 @needs_root

@@ -46,13 +46,12 @@ def test_the_environment_is_what_was_given_and_a_home(sandbox: Sandbox):
     environment, folder = json.loads(run(sandbox, code).stdout)
     environment.pop("LC_CTYPE", None)  # Python's own
     environment.pop("PWD", None)  # bubblewrap's
-    assert environment == {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "TMPDIR": "/tmp"}
-    assert folder == "/tmp"
+    assert environment == {"PATH": "/usr/bin:/bin", "HOME": folder, "TMPDIR": folder}
 
 
-def test_the_first_process_holds_no_environment_of_ours(sandbox: Sandbox):
+def test_the_first_process_holds_no_environment_of_ours(namespaces: Namespaces):
     code = "print(open('/proc/1/environ').read().replace('\\0', '\\n'))"
-    assert "PATH" not in run(sandbox, code).stdout
+    assert "PATH" not in run(namespaces, code).stdout
 
 
 def test_the_socket_keeps_its_number_and_works(sandbox: Sandbox):
@@ -76,14 +75,14 @@ def test_the_socket_keeps_its_number_and_works(sandbox: Sandbox):
     os.close(out)
 
 
-def test_runners_modules_are_there_and_the_repository_is_not(sandbox: Sandbox):
+def test_runners_modules_are_there_and_the_repository_is_not(namespaces: Namespaces):
     repository = Path(__file__).parents[3]
     code = f"""
 import os
 print(sorted(os.listdir({str(repository)!r})))
 print(sorted(os.listdir({str(repository / "worker")!r})))
 """
-    top, worker = run(sandbox, code).stdout.splitlines()
+    top, worker = run(namespaces, code).stdout.splitlines()
     assert not {"pyproject.toml", ".git", "contract", "service", "tests"} & set(eval(top))
     assert "runner.py" in worker
     assert "settings.py" not in worker
@@ -250,7 +249,7 @@ signal.pause()
     wait_for(lambda: not alive(f"inside-{word}"), "the sandbox to end")
 
 
-def test_a_process_that_cannot_start_is_our_fault(sandbox: Namespaces):
-    broken = replace(sandbox, program=Path("/nowhere/bwrap"))
+def test_a_process_that_cannot_start_is_our_fault(namespaces: Namespaces):
+    broken = replace(namespaces, program=Path("/nowhere/bwrap"))
     with open(os.devnull, "wb") as out, pytest.raises(OSError, match=r"bwrap|bubblewrap"):
         broken.start(Launch(("true",), {}, LITTLE_BYTES, out.fileno(), out.fileno(), out.fileno()))

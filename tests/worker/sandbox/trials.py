@@ -55,6 +55,12 @@ def as_ordinary_user() -> list[str]:
     """Return the words before a command that run it without root, in a Python it can reach."""
     if os.geteuid() != 0:
         return []
+    uid = str(ORDINARY_UID)
+    return [*in_the_open(), "setpriv", "--reuid", uid, "--regid", uid, "--clear-groups", "--"]
+
+
+def in_the_open() -> list[str]:
+    """Return the words before a command that run it where everybody can reach Python."""
     words = [str(find_bubblewrap().program), "--dev-bind", "/", "/"]
     prefix = Path(sys.base_prefix)
     parents = [*reversed(prefix.parents)]
@@ -64,5 +70,4 @@ def as_ordinary_user() -> list[str]:
         for folder in parents[parents.index(closed[0]) + 1 :]:
             words += ["--perms", "0755", "--dir", str(folder)]
         words += ["--ro-bind", str(prefix), str(prefix)]
-    uid = str(ORDINARY_UID)
-    return [*words, "--", "setpriv", "--reuid", uid, "--regid", uid, "--clear-groups", "--"]
+    return [*words, "--"]

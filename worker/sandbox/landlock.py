@@ -1,0 +1,223 @@
+"""Level 1 where no namespaces are allowed, as in most containers: Landlock, the filter, and a uid.
+
+Files are walled off by Landlock, other processes by the uid, the network by the filter. Processes
+and network interfaces of the host remain visible, sockets in its file system reachable where their
+permissions say so, and the scratch folder is one of the host, without a limit of its whole size.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from worker.sandbox import bubblewrap, step_down
+from worker.sandbox.confinement import Confined, Launch, SandboxSettings, SandboxUnavailable
+from worker.sandbox.seccomp import filter_program
+from worker.sandbox.slots import Slot, Slots, open_slots
+from worker.sandbox.step_down import landlock_version
+from worker.sandbox.visible import find_visible, is_hidden
+from worker.sandbox.watchdog import Watchdog
+
+DEVICES: Final = ("null", "zero", "full", "random", "urandom")
+EVICTION: Final = (
+    "import os, sys; uid = int(sys.argv[1]); os.setgroups([]); os.setresgid(uid, uid, uid); "
+    "os.setresuid(uid, uid, uid); os.kill(-1, 9)"
+)
+"""Signals to -1 reach every process of a uid at once; none can fork away from them."""
+OPEN: Final = frozenset(
+    ("see_processes", "see_interfaces", "connect_to_path_socket", "fill_scratch")
+)
+SCOPED_FROM: Final = 6
+"""The version of Landlock that knows abstract sockets."""
+EVICT_S: Final = 10
+POLL_S: Final = 0.001
+
+
+class LandlockedProcess:
+    """A process and all others of its uid."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], guard: Watchdog, slot: Slot, scratch: Path
+    ) -> None:
+        """Own all four."""
+        self._process = process
+        self._guard = guard
+        self._slot = slot
+        self._scratch = scratch
+        self._lock = threading.Lock()
+        self._destroyed = False
+
+    @property
+    def pid(self) -> int:
+        """The process itself."""
+        return self._process.pid
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Return the exit status, None while it lives."""
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def out_of_memory(self) -> bool:
+        """Whether the memory limit was hit."""
+        return self._guard.out_of_memory()
+
+    def destroy(self) -> None:
+        """Kill every process of the uid, and remove the scratch folder."""
+        with self._lock:
+            if self._destroyed:
+                return
+            self._guard.remove()
+            self._process.kill()  # it may not have changed to its uid yet
+            gone = self.wait(EVICT_S) is not None and evict(self._slot.uid)
+            bury(self._slot.uid)
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            if gone:  # a uid whose processes live stays taken
+                self._slot.release()
+            self._destroyed = True
+
+
+@dataclass(frozen=True, slots=True)
+class Landlocked:
+    """Landlock, with a uid of its own for each candidate."""
+
+    description: str
+    settings: SandboxSettings
+    slots: Slots
+    listed: tuple[Path, ...]
+    readable: tuple[Path, ...]
+    changeable: tuple[Path, ...]
+    open_to: frozenset[str]
+
+    @property
+    def level(self) -> int:
+        """1."""
+        return 1
+
+    def start(self, launch: Launch) -> Confined:
+        """Start a process. It dies with the thread that called this; its children may not.
+
+        Raises:
+            OSError: it could not be started.
+
+        """
+        slot = self.slots.take()
+        scratch = Path(tempfile.mkdtemp(prefix="halfbyte-run-"))
+        try:
+            evict(slot.uid)  # what a dead worker left
+            os.chown(scratch, slot.uid, slot.uid)
+            process = subprocess.Popen(
+                self._command(launch, slot.uid, scratch),
+                env={},
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=launch.stdout_fd,
+                stderr=launch.stderr_fd,
+                pass_fds=(launch.socket_fd,),
+                start_new_session=True,
+            )
+        except OSError:
+            shutil.rmtree(scratch, ignore_errors=True)
+            slot.release()
+            raise
+        guard = Watchdog(
+            partial(processes_of, slot.uid), launch.memory_bytes, partial(evict, slot.uid)
+        )
+        return LandlockedProcess(process, guard, slot, scratch)
+
+    def _command(self, launch: Launch, uid: int, scratch: Path) -> list[str]:
+        home = {"HOME": str(scratch), "TMPDIR": str(scratch)}
+        plan = step_down.Plan(
+            entrances=[],
+            limits={str(key): bound for key, bound in bubblewrap.limits(self.settings).items()},
+            uid=uid,
+            stage="",
+            staged=[],
+            walls=step_down.Walls(
+                listed=[str(path) for path in self.listed],
+                readable=[str(path) for path in self.readable],
+                changeable=[str(path) for path in self.changeable],
+                own=str(scratch),
+                filter=filter_program().hex(),
+                environment={**launch.environment, **home},
+            ),
+        )
+        words = [sys.executable, "-I", "-S", step_down.__file__, json.dumps(plan), *launch.argv]
+        return [str(word) for word in words]
+
+
+def build_landlock(settings: SandboxSettings) -> Landlocked:
+    """Put level 1 together without namespaces, without trying it.
+
+    Raises:
+        SandboxUnavailable: a part of it is not to be had.
+
+    """
+    uids = range(settings.first_uid, settings.first_uid + settings.uids)
+    slots = open_slots(settings.state, uids)
+    try:
+        version = landlock_version()
+    except OSError as error:
+        raise SandboxUnavailable(f"no Landlock in this kernel: {error.strerror}") from error
+    visible = find_visible(settings.gpu_minors)
+    closed = [str(folder) for folder in visible.folders if is_hidden(folder)]
+    if closed:
+        raise SandboxUnavailable(f"only root may enter a folder above {', '.join(closed)}")
+    devices = [Path("/dev") / name for name in DEVICES]
+    # CUDA writes the names of its threads into /proc, and gives up where it may not.
+    proc = [Path("/proc")] if visible.devices else []
+    open_to = OPEN if version >= SCOPED_FROM else OPEN | {"connect_to_abstract_socket"}
+    return Landlocked(
+        description=f"Landlock {version}, a uid each, seccomp, memory watched; open to "
+        + ", ".join(sorted(open_to)),
+        settings=settings,
+        slots=slots,
+        listed=visible.packages,
+        readable=(*visible.folders, Path("/proc")),
+        changeable=(*devices, *visible.devices, *proc),
+        open_to=open_to,
+    )
+
+
+def processes_of(uid: int, zombies: bool = False) -> Iterator[int]:
+    """Yield the processes of a uid, either those that live or those that wait to be buried."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):
+                lines = dict(
+                    line.split(":", 1) for line in (folder / "status").read_text().splitlines()
+                )
+                if int(lines["Uid"].split()[0]) == uid and ("Z" in lines["State"]) == zombies:
+                    yield int(folder.name)
+
+
+def bury(uid: int) -> None:
+    """Reap the zombies that fell to us, if we adopt orphans: they count as processes of the uid."""
+    for pid in processes_of(uid, zombies=True):
+        with suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+def evict(uid: int) -> bool:
+    """Kill all processes of a candidate's uid; return whether they are gone. Never raises."""
+    deadline_s = time.monotonic() + EVICT_S
+    while any(processes_of(uid)):
+        if time.monotonic() > deadline_s:
+            return False
+        with suppress(OSError):
+            subprocess.run(
+                [sys.executable, "-I", "-S", "-c", EVICTION, str(uid)], env={}, check=False
+            )
+        time.sleep(POLL_S)
+    return True
