@@ -19,6 +19,8 @@ STEADY_S = 60.0
 """A child that ran this long before it ended is restarted with the first delay again."""
 TAIL_LINES = 15
 TAIL_BYTES = 16_384
+AGAIN_S = 1.0
+"""Within this time a second signal is the first one: `timeout` and `make` send it on to us."""
 KILLED_S = 5.0
 """How long a process may take to vanish after SIGKILL before we stop waiting for it."""
 
@@ -143,6 +145,7 @@ class Supervisor:
         Yields what there is to say, and stops only as far as it is consumed.
         """
         hurried = False
+        began = time.monotonic()
         while self._stages:
             stage = self._stages[-1]
             for each in stage:
@@ -152,7 +155,8 @@ class Supervisor:
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
                     break
-                hurried = signals.wait(left_s)
+                asked = signals.wait(left_s)
+                hurried = asked and time.monotonic() - began > AGAIN_S
                 if hurried:
                     yield "stopping at once"
             for each in stage:

@@ -24,8 +24,8 @@ def signals():
 def children(tmp_path, signals):
     supervised = Supervisor(tmp_path)
     yield supervised
-    signal.raise_signal(signal.SIGTERM)  # so that it hurries
-    list(supervised.stop(signals))
+    for child in supervised.children:
+        child.kill()
 
 
 def spec(program: str, grace_s: float = 30, name: str = "child") -> Spec:
@@ -109,7 +109,8 @@ def test_a_child_that_does_not_end_when_asked_is_killed(children, signals, tmp_p
     assert not alive(one.pid)
 
 
-def test_asked_twice_everything_is_killed_at_once(children, signals, tmp_path):
+def test_asked_twice_everything_is_killed_at_once(children, signals, tmp_path, monkeypatch):
+    monkeypatch.setattr(supervisor, "AGAIN_S", 0.0)
     first, second = (
         children.start(spec(STAYS, grace_s=1000, name=name))[0] for name in ("one", "two")
     )
@@ -121,6 +122,14 @@ def test_asked_twice_everything_is_killed_at_once(children, signals, tmp_path):
     assert time.monotonic() - started < 500
     assert not alive(first.pid)
     assert not alive(second.pid)
+
+
+def test_one_request_that_comes_twice_is_one(children, signals, tmp_path):
+    ends = "signal.signal(15, lambda *_: (time.sleep(0.2), sys.exit()))"
+    children.start(spec(f"{ends}; print(flush=True); signal.pause()"))
+    until((tmp_path / "child.log").read_text, "the child takes its time")
+    signal.raise_signal(signal.SIGTERM)
+    assert list(children.stop(signals)) == []
 
 
 def test_what_a_child_leaves_behind_in_its_group_goes_too(children, signals, tmp_path):

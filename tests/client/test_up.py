@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import httpx
 import pytest
 import redis
 
+from client.supervisor import AGAIN_S
 from tests.client.conftest import HALFBYTE
 from tests.client.processes import alive, until
 
@@ -156,6 +158,8 @@ def test_a_worker_that_stays_is_killed_when_asked_twice(up):
     worker = up.pids()["worker"]
     process.send_signal(signal.SIGINT)
     assert process.stdout.readline().startswith("stopping: ")
+    began = time.monotonic()
+    until(lambda: time.monotonic() > began + AGAIN_S, "a second signal means something")
     process.send_signal(signal.SIGINT)
     code, out, _ = ended(process)
     assert (code, out) == (0, "stopping at once\nstopped\n")
