@@ -82,3 +82,14 @@ class Timing:
     speed_of_light_us: float
     fraction_of_speed_of_light: float
     samples_us: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Keep what is no duration out of what becomes JSON.
+
+        Raises:
+            ValueError: a figure is negative, NaN or infinite.
+
+        """
+        for name in ("median_us", "p10_us", "p90_us", "event_median_us", "wall_median_us"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} is no duration: {getattr(self, name)}")

@@ -1,39 +1,46 @@
 """A submission becomes a verdict: the order of the checks, and nothing else.
 
-Every call is a check. Its operands come from a seed of their own and are drawn into private memory,
-the outputs are poisoned, all of it is copied to a random slot of the arena, and the runner is told.
-When it answers, the outputs are copied away at once, the inputs are compared with the private copy,
-and every element with a reference that is computed only now. Nothing of a later call is readable
-before the earlier one has been judged.
+Every call is a check, and every timed call is a check too: see `worker.calls`. A case is first
+called on its own distribution and, where that is the official one, on full-range operands at the
+same sizes. After a wrong case the later ones still run; after a crash or an overrun there is nobody
+left to ask.
 """
 
-import os
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
-import torch
-
 from contract.job import Progress
-from contract.submission import Limits, Submission
+from contract.submission import Mode, Submission
 from contract.verdict import CaseResult
-from kernels.compare import compare, describe, merge
+from kernels.compare import merge
 from kernels.measurement import Comparison
-from kernels.operands import GroupOperands, draw
 from kernels.problem import Case, Distribution
-from worker.arena import Arena, slot_bytes
-from worker.blame import Failure, blame
-from worker.protocol import Job, Status
-from worker.runner_process import Answered, End, RunnerProcess, source_memfd
+from worker.blame import Failure
+from worker.calls import Called, Calls
+from worker.sampling import Calibration, Sample, spread, timing_of
 from worker.seeds import derive
 
 OWN_CALLS: Final = 2
-"""Calls of a case on its own distribution."""
-POISON: Final = 0x7EAD
-"""A NaN of float16 that no conversion produces: an element that was never written keeps it."""
-OPERAND_NAMES: Final = ("a", "b", "sfa", "sfb", "sfa_reordered", "sfb_reordered")
+"""Calls of a case on its own distribution before anything is timed."""
+SAMPLES: Final = 20
+"""Timed calls of a case at least, and as many again until the spread is small."""
+MOST_SAMPLES: Final = 100
+SETTLED: Final = 0.02
+"""A spread p10..p90 below this share of the median needs no more samples."""
+SAMPLING_S: Final = 30.0
+"""No more samples of a case once it has taken this long, ours included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What times depend on."""
+
+    device: str
+    calibration: Calibration | None
+    """None where nothing is timed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,43 +52,17 @@ class Judgement:
     calls: int
 
 
-@dataclass(slots=True)
-class Clock:
-    """The candidate's time: its import and its calls, never our own work."""
-
-    limits: Limits
-    used_s: float = 0.0
-    started_s: float = field(default_factory=time.monotonic)
-
-    def limit(self, name: str, limit_s: float) -> tuple[str, float]:
-        """Return the limit that applies next: its own, or what is left of the job's."""
-        left_s = max(0.0, self.limits.job_s - self.used_s)
-        return (name, limit_s) if limit_s <= left_s else ("job_limit", left_s)
-
-    def start(self) -> None:
-        """Begin to count."""
-        self.started_s = time.monotonic()
-
-    def stop(self) -> None:
-        """Stop counting."""
-        self.used_s += time.monotonic() - self.started_s
-
-
 class Judge:
     """One job on one runner. Use once."""
 
-    def __init__(
-        self, submission: Submission, seed: int, runner: RunnerProcess, cancel_fd: int
-    ) -> None:
-        """Take the runner; the caller closes it."""
+    def __init__(self, submission: Submission, seed: int, calls: Calls, machine: Machine) -> None:
+        """Take the calls; the caller closes the runner behind them."""
         self._submission = submission
         self._seed = seed
-        self._runner = runner
-        self._cancel_fd = cancel_fd
-        self._clock = Clock(submission.limits)
-        self._calls = 0
+        self._calls = calls
+        self._machine = machine
 
-    def judge(self, source: bytes, *, emulated: bool) -> Iterator[Progress | Judgement]:
+    def judge(self, source: bytes) -> Iterator[Progress | Judgement]:
         """Yield progress, and the judgement last.
 
         Raises:
@@ -90,9 +71,8 @@ class Judge:
         """
         cases = self._submission.cases
         yield Progress(stage="importing", cases=len(cases))
-        arena = Arena(max((slot_bytes(case.groups) for case in cases), default=0))
         try:
-            refused = self._import(source, arena, emulated)
+            refused = self._calls.open(source, cases)
             results: list[CaseResult] = []
             alive = refused is None
             for index, case in enumerate(cases):
@@ -100,121 +80,66 @@ class Judge:
                     results.append(blank(index, case))
                     continue
                 yield Progress(stage="testing", case=index, cases=len(cases))
-                results.append(self._judge_case(index, case, arena))
-                alive = results[-1].outcome in ("passed", "incorrect")
+                result = self._test(index, case)
+                if self._timed and result.outcome == "passed" and any(case.m):
+                    yield Progress(stage="benchmarking", case=index, cases=len(cases))
+                    result = self._time(result, case)
+                results.append(result)
+                alive = result.outcome in ("passed", "incorrect")
         finally:
-            arena.close()
-        yield Judgement(tuple(results), refused or first_failure(results), self._calls)
+            self._calls.close()
+        yield Judgement(tuple(results), refused or first_failure(results), self._calls.count)
 
-    def _import(self, source: bytes, arena: Arena, emulated: bool) -> Failure | None:
-        limit, limit_s = self._clock.limit("import_limit", self._submission.limits.import_s)
-        source_fd = source_memfd(source)
-        self._clock.start()
-        try:
-            job = Job(arena.size_bytes, len(source), emulated)
-            end = self._runner.start_job(job, arena.fd, source_fd, limit_s, self._cancel_fd)
-        finally:
-            self._clock.stop()
-            os.close(source_fd)
-        if isinstance(end, Answered) and end.answer.status is Status.IMPORTED:
-            return None
-        return blame(end, compiling=True, limit=limit)
+    @property
+    def _timed(self) -> bool:
+        return self._submission.mode is not Mode.TEST and self._machine.calibration is not None
 
-    def _judge_case(self, index: int, case: Case, arena: Arena) -> CaseResult:
+    def _test(self, index: int, case: Case) -> CaseResult:
+        """Check a case, in an order that the candidate cannot know."""
         seed = case_seed(self._seed, index, case)
-        calls: list[Distribution] = [case.distribution] * OWN_CALLS
+        wanted: list[Distribution] = [case.distribution] * OWN_CALLS
         if case.distribution == "official":
-            calls.append("full_range")
-        order = random.SystemRandom().sample(range(len(calls)), len(calls))
+            wanted.append("full_range")
         found: list[tuple[bool, Comparison]] = []
-        for number in order:
-            own = number < OWN_CALLS
-            operands = draw(case, derive(seed, "call", number), calls[number])
-            outcome = self._call(operands, case, arena, calls[number])
-            if isinstance(outcome, Failure):
-                return result_of(index, case, merged(found), outcome)
-            found.append((own, outcome.comparison))
-            if outcome.failure is not None:
-                return result_of(index, case, merged(found), outcome.failure)
+        for number in random.SystemRandom().sample(range(len(wanted)), len(wanted)):
+            called = self._calls.call(case, wanted[number], derive(seed, "call", number))
+            if isinstance(called, Failure):
+                return result_of(index, case, merged(found), called)
+            found.append((number < OWN_CALLS, called.comparison))
+            if called.failure is not None:
+                return result_of(index, case, merged(found), called.failure)
         return result_of(index, case, merged(found), None)
 
-    def _call(
-        self,
-        operands: Sequence[GroupOperands],
-        case: Case,
-        arena: Arena,
-        distribution: Distribution,
-    ) -> "Failure | Compared":
-        offset, slot = arena.place(case.groups)
-        for private, shared in zip(operands, slot.operands, strict=True):
-            for ours, theirs in zip(tensors(private), tensors(shared), strict=True):
-                theirs.copy_(ours)
-        for output in slot.outputs:
-            output.view(torch.int16).fill_(POISON)
-
-        end, limit = self._release(offset, len(case.groups))
-        if not (isinstance(end, Answered) and end.answer.status is Status.DONE):
-            return blame(end, compiling=self._calls == 0, limit=limit)
-        outputs = [output.clone() for output in slot.outputs]
-        self._calls += 1
-
-        changed = modified_input(operands, slot.operands)
-        comparison = compare(outputs, operands, official=distribution == "official")
-        if changed is not None:
-            return Compared(comparison, Failure("incorrect", "inputs_modified", changed))
-        where = "" if distribution == case.distribution else f" (on {distribution} operands)"
-        return Compared(comparison, wrong_values(comparison, outputs, where))
-
-    def _release(self, offset: int, groups: int) -> tuple[End, str]:
-        limits = self._submission.limits
-        limit, limit_s = self._clock.limit("call_limit", limits.emulated_call_s)
-        self._clock.start()
-        try:
-            return self._runner.call(offset, groups, limit_s, self._cancel_fd), limit
-        finally:
-            self._clock.stop()
+    def _time(self, tested: CaseResult, case: Case) -> CaseResult:
+        """Time a case that is right. Every timed call is checked as well."""
+        calibration = self._machine.calibration
+        assert calibration is not None
+        seed = case_seed(self._seed, tested.index, case)
+        samples: list[Sample] = []
+        deadline_s = time.monotonic() + SAMPLING_S
+        while not enough(samples) and (len(samples) < SAMPLES or time.monotonic() < deadline_s):
+            called = self._calls.call(case, case.distribution, derive(seed, "timed", len(samples)))
+            failure = called if isinstance(called, Failure) else called.failure
+            if failure is not None:
+                return with_failure(tested, failure)
+            assert isinstance(called, Called)
+            assert called.sample is not None
+            samples.append(called.sample)
+        timing, disbelief = timing_of(samples, case, self._machine.device, calibration)
+        timed = tested.model_copy(update={"timing": timing})
+        return timed if disbelief is None else with_failure(timed, disbelief)
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """One call that answered."""
-
-    comparison: Comparison
-    failure: Failure | None
+def enough(samples: Sequence[Sample]) -> bool:
+    """Whether more samples would not tell more."""
+    if len(samples) < SAMPLES or len(samples) % SAMPLES:
+        return False
+    return len(samples) >= MOST_SAMPLES or spread([s.event_us for s in samples]) < SETTLED
 
 
 def case_seed(seed: int, index: int, case: Case) -> int:
     """Return the seed all calls of a case derive from: its own, or the job's."""
     return derive(seed, "case", index) if case.seed is None else case.seed
-
-
-def tensors(group: GroupOperands) -> tuple[torch.Tensor, ...]:
-    """Return the operand tensors in the order of `OPERAND_NAMES`."""
-    return (group.a, group.b, group.sfa, group.sfb, group.sfa_blocked, group.sfb_blocked)
-
-
-def modified_input(private: Sequence[GroupOperands], shared: Sequence[GroupOperands]) -> str | None:
-    """Name the first operand that is no longer what was handed out."""
-    for group, (ours, theirs) in enumerate(zip(private, shared, strict=True)):
-        for name, before, after in zip(OPERAND_NAMES, tensors(ours), tensors(theirs), strict=True):
-            if not torch.equal(before, after):
-                return f"group {group}: {name} was changed; operands are read-only"
-    return None
-
-
-def wrong_values(
-    comparison: Comparison, outputs: Sequence[torch.Tensor], where: str
-) -> Failure | None:
-    """Return the failure where values are outside the bound; `where` ends its sentence."""
-    if comparison.within_bound:
-        return None
-    message = describe(comparison)
-    worst = comparison.worst
-    if worst is not None:
-        element = outputs[worst.group][worst.row, worst.col]
-        if element.view(torch.int16).item() == POISON:
-            message += "; this element was never written"
-    return Failure("incorrect", "values", message + where)
 
 
 def merged(found: Sequence[tuple[bool, Comparison]]) -> Comparison | None:
@@ -237,12 +162,18 @@ def result_of(
     index: int, case: Case, comparison: Comparison | None, failure: Failure | None
 ) -> CaseResult:
     """Write down what was found for a case."""
-    return blank(index, case).model_copy(
+    update = {"outcome": "passed", "comparison": comparison}
+    passed = blank(index, case).model_copy(update=update)
+    return passed if failure is None else with_failure(passed, failure)
+
+
+def with_failure(result: CaseResult, failure: Failure) -> CaseResult:
+    """Write a failure into what was found for a case."""
+    return result.model_copy(
         update={
-            "outcome": "passed" if failure is None else failure.outcome,
-            "reason": None if failure is None else failure.reason,
-            "message": None if failure is None else failure.message,
-            "comparison": comparison,
+            "outcome": failure.outcome,
+            "reason": failure.reason,
+            "message": failure.message,
         }
     )
 

@@ -13,13 +13,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from contract.job import Fault, Progress
 from contract.submission import Submission
 from contract.verdict import VERDICT, Log, Verdict
 from kernels.catalog import candidate_source
-from worker.environment import describe_machine
-from worker.judge import Judge, Judgement, case_seed
+from worker.calls import Calls
+from worker.device import find_device
+from worker.environment import describe_machine, device_names
+from worker.judge import Judge, Judgement, Machine, case_seed
 from worker.messages import (
     TO_JUDGE,
     Begin,
@@ -31,6 +34,7 @@ from worker.messages import (
     Progressed,
     Ready,
     Stopped,
+    Unhealthy,
     line,
 )
 from worker.process_tree import adopt_orphans, be_opaque, die_with_parent, kill_strays
@@ -41,13 +45,6 @@ from worker.seeds import random_seed
 from worker.settings import WorkerSettings
 from worker.spares import Spares
 from worker.summary import summarise
-
-RUNNER_ENVIRONMENT = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "LANG": "C.UTF-8",
-    "TRITON_INTERPRET": "1",
-    "TRITON_DEFAULT_FP_FUSION": "1",
-}
 
 log = logging.getLogger("halfbyte.judge")
 
@@ -73,30 +70,44 @@ class JudgeProcess:
             SandboxUnavailable: none of the wanted level works here.
 
         """
-        sandbox = choose(settings.sandbox, RUNNER_ENVIRONMENT)
         self._out = out
         self._messages = messages
+        self._device = find_device(settings)
+        self._ground = self._device.ground
+        sandbox = choose(self._device.sandbox, self._device.environment)
         self._environment = describe_machine(sandbox.description)
         self._sandbox_level = sandbox.level
-        self._spares = Spares(sandbox, RUNNER_ENVIRONMENT, settings.limits, settings.spares)
+        self._spares = Spares(sandbox, self._device.environment, settings.limits, settings.spares)
+        calibration = self._device.calibrate(partial(self._spares.start, settings.limits))
+        self._machine = Machine(self._environment.gpu or "cpu", calibration)
         self._waiting: queue.SimpleQueue[RunningJob] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._current: RunningJob | None = None
 
     def serve(self) -> None:
-        """Judge until the worker is gone."""
+        """Judge until the worker is gone, or the device fails its proof after a job."""
         self._spares.fill()
         threading.Thread(target=self._listen, name="listen", daemon=True).start()
         self._send(
-            Ready(environment=self._environment, sandbox_level=self._sandbox_level, emulated=True)
+            Ready(
+                environment=self._environment,
+                serves=device_names(),
+                sandbox_level=self._sandbox_level,
+            )
         )
         while True:
             job = self._waiting.get()
             end = self._judged(job)
+            fault = self._device.prove()
+            if fault is not None:
+                log.error("unhealthy: %s", fault)
+                self._send(Unhealthy(message=fault))
             with self._lock:
                 self._current = None
                 os.close(job.cancel_fd)
             self._send(end)
+            if fault is not None:
+                return
             self._spares.fill()
 
     def _listen(self) -> None:
@@ -150,8 +161,9 @@ class JudgeProcess:
         submission = begin.submission
         source = begin.source or candidate_source(submission.kernel or "auto")
         seed = random_seed()
-        judge = Judge(submission, seed, runner, cancel_fd)
-        for step in judge.judge(source, emulated=True):
+        calls = Calls(runner, self._ground, self._machine.calibration, submission.limits, cancel_fd)
+        judge = Judge(submission, seed, calls, self._machine)
+        for step in judge.judge(source):
             if isinstance(step, Judgement):
                 self._bury(runner)
                 if cancelled(cancel_fd):
@@ -170,7 +182,7 @@ class JudgeProcess:
             "cases": found.cases,
             "environment": self._environment,
             "sandbox_level": self._sandbox_level,
-            "emulated": True,
+            "emulated": self._ground.emulated,
             "log": Log(
                 stdout=runner.stdout.text(),
                 stderr=runner.stderr.text(),

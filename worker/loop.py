@@ -18,11 +18,13 @@ from contract.job import Fault, Lease, Progress, WorkerInfo, WorkerState
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
 from worker.judge_client import JudgeClient, JudgeLost
-from worker.messages import Failed, Judged, Progressed, Stopped
+from worker.messages import Failed, Judged, Progressed, Stopped, Unhealthy
 from worker.settings import WorkerSettings
 
 STOP_S: Final = 0.7
 """A judge that has not stopped a job by then is killed: a cancel takes a second at most."""
+HEAL_S: Final = 30.0
+"""Between a device's failed proof and the next look at it."""
 BACK_OFF_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 
 log = logging.getLogger("halfbyte.worker")
@@ -53,6 +55,7 @@ class Worker:
         self._settings = settings
         self._beat_s = queue_settings.beat_s
         self._stopping = asyncio.Event()
+        self._unhealthy = False
 
     def stop(self) -> None:
         """Take no further job, and give the running one its grace."""
@@ -78,7 +81,7 @@ class Worker:
         while not self._stopping.is_set():
             try:
                 if not self._judge.alive:
-                    await self._judge.start()
+                    await self._restart()
                 lease = await self._queue.claim(self._info, wait_s=1.0)
             except (QueueUnavailable, JudgeLost) as error:
                 log.warning("waiting: %s", error)
@@ -88,6 +91,14 @@ class Worker:
             failures = 0
             if lease is not None:
                 await self._attempt(lease)
+
+    async def _restart(self) -> None:
+        """Start another judge; a device that failed its proof is left alone for a while."""
+        if self._unhealthy:
+            await self._pause(HEAL_S)
+        await self._judge.start()
+        self._unhealthy = False
+        self._describe(WorkerState.IDLE)
 
     async def _beat(self) -> None:
         while True:
@@ -107,6 +118,8 @@ class Worker:
     def _describe(self, state: WorkerState, job: str | None = None) -> None:
         if self._stopping.is_set():
             state = WorkerState.DRAINING
+        elif self._unhealthy:
+            state = WorkerState.UNHEALTHY
         self._info = self._info.model_copy(update={"state": state, "job": job})
 
     async def _attempt(self, lease: Lease) -> None:
@@ -146,6 +159,9 @@ class Worker:
                     if isinstance(message, Progressed):
                         unsent.append(message.progress)
                         await self._send_progress(lease, unsent)
+                    elif isinstance(message, Unhealthy):
+                        log.error("device unhealthy: %s", message.message)
+                        self._unhealthy = True
                     elif isinstance(message, Judged | Failed | Stopped):
                         return message
             raise JudgeLost("the judge ended in the middle of a job")

@@ -18,13 +18,18 @@ from worker.loop import Worker
 from worker.process_tree import adopt_orphans
 from worker.settings import WorkerSettings
 
-JUDGE_ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+JUDGE_ENVIRONMENT: Final = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    # Threads that spin for work take it from the runner.
+    "OMP_WAIT_POLICY": "PASSIVE",
+}
 
 
 async def serve(settings: WorkerSettings, queue_settings: QueueSettings) -> None:
     """Start the judge, join the queue, and work until a signal says stop."""
     adopt_orphans()
-    judge = JudgeClient(settings, JUDGE_ENVIRONMENT)
+    judge = JudgeClient(settings, judge_environment(settings))
     ready = await judge.start()
     queue = JobQueue.connect(queue_settings)
     name = settings.name or f"{socket.gethostname()}-{os.getpid()}"
@@ -33,7 +38,7 @@ async def serve(settings: WorkerSettings, queue_settings: QueueSettings) -> None
         pid=os.getpid(),
         host=socket.gethostname(),
         device=ready.environment.device,
-        serves=(ready.environment.device, "any"),
+        serves=ready.serves,
         gpu=ready.environment.gpu,
         python=".".join(platform.python_version_tuple()[:2]),
         sandbox_level=ready.sandbox_level,
@@ -46,6 +51,16 @@ async def serve(settings: WorkerSettings, queue_settings: QueueSettings) -> None
         await worker.run()
     finally:
         await queue.close()
+
+
+def judge_environment(settings: WorkerSettings) -> dict[str, str]:
+    """Return all that the judge is given: no credentials, and the GPU that is ours."""
+    environment = dict(JUDGE_ENVIRONMENT)
+    if settings.gpu:
+        environment["CUDA_VISIBLE_DEVICES"] = settings.gpu
+    if settings.library_path:
+        environment["LD_LIBRARY_PATH"] = settings.library_path
+    return environment
 
 
 def main() -> None:

@@ -40,8 +40,9 @@ class Ready(BaseModel):
     model_config = ConfigDict(frozen=True)
     type: Literal["ready"] = "ready"
     environment: Environment
+    serves: tuple[str, ...]
+    """Names of this device that jobs can ask for, the most special first."""
     sandbox_level: int
-    emulated: bool
 
 
 class Progressed(BaseModel):
@@ -68,6 +69,14 @@ class Failed(BaseModel):
     fault: Fault
 
 
+class Unhealthy(BaseModel):
+    """The device failed its proof after the job. The job's own end follows, then the judge's."""
+
+    model_config = ConfigDict(frozen=True)
+    type: Literal["unhealthy"] = "unhealthy"
+    message: str
+
+
 class Stopped(BaseModel):
     """The job was cancelled and nothing of it runs any more."""
 
@@ -76,7 +85,9 @@ class Stopped(BaseModel):
 
 
 ToJudge = Annotated[Configure | Begin | Cancel, Field(discriminator="type")]
-FromJudge = Annotated[Ready | Progressed | Judged | Failed | Stopped, Field(discriminator="type")]
+FromJudge = Annotated[
+    Ready | Progressed | Judged | Failed | Stopped | Unhealthy, Field(discriminator="type")
+]
 TO_JUDGE: TypeAdapter[ToJudge] = TypeAdapter(ToJudge)
 FROM_JUDGE: TypeAdapter[FromJudge] = TypeAdapter(FromJudge)
 

@@ -6,6 +6,7 @@ candidate is blamed for, the values are read from the arena, and a `token` that 
 out breaks the protocol. Descriptors sent by a runner are never received.
 """
 
+import math
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
@@ -13,9 +14,9 @@ from typing import Final, Self
 
 MAGIC: Final = 0x68423031
 TEXT_BYTES: Final = 3072
-_JOB: Final = struct.Struct("<IQI?")
-_CALL: Final = struct.Struct("<IQQI")
-_ANSWER: Final = struct.Struct(f"<IQHIdH{TEXT_BYTES}s")
+_JOB: Final = struct.Struct("<IQQI?")
+_CALL: Final = struct.Struct("<IQQQI")
+_ANSWER: Final = struct.Struct(f"<IQHIddH{TEXT_BYTES}s")
 
 JOB_BYTES: Final = _JOB.size
 CALL_BYTES: Final = _CALL.size
@@ -49,44 +50,51 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Sent once, with two descriptors: arena and source."""
+    """Sent once, with three descriptors: the arena's host and device piece, and the source."""
 
-    arena_bytes: int
+    host_bytes: int
+    device_bytes: int
     source_bytes: int
     emulated: bool
 
     def pack(self) -> bytes:
         """Return the record."""
-        return _JOB.pack(MAGIC, self.arena_bytes, self.source_bytes, self.emulated)
+        return _JOB.pack(
+            MAGIC, self.host_bytes, self.device_bytes, self.source_bytes, self.emulated
+        )
 
     @classmethod
     def unpack(cls, record: bytes) -> Self:
         """Read the record."""
-        magic, arena_bytes, source_bytes, emulated = _JOB.unpack(record)
+        magic, *fields = _JOB.unpack(record)
         if magic != MAGIC:
             raise ProtocolError("not a job record")
-        return cls(arena_bytes, source_bytes, emulated)
+        return cls(*fields)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Run the candidate once on the slot at `offset`, whose head is the table of group shapes."""
+    """Run the candidate once on a slot: the table of its shapes lies at `host_offset`.
+
+    On a CPU at once; on a GPU when the control page says so.
+    """
 
     token: int
-    offset: int
+    host_offset: int
+    device_offset: int
     groups: int
 
     def pack(self) -> bytes:
         """Return the record."""
-        return _CALL.pack(MAGIC, self.token, self.offset, self.groups)
+        return _CALL.pack(MAGIC, self.token, self.host_offset, self.device_offset, self.groups)
 
     @classmethod
     def unpack(cls, record: bytes) -> Self:
         """Read the record."""
-        magic, token, offset, groups = _CALL.unpack(record)
+        magic, *fields = _CALL.unpack(record)
         if magic != MAGIC:
             raise ProtocolError("not a call record")
-        return cls(token, offset, groups)
+        return cls(*fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +106,23 @@ class Answer:
     group: int = 0
     """The group a wrong output was found in."""
     event_us: float = 0.0
-    """The runner's own claim of the device time. Only ever an upper hint: see the judge's clock."""
+    """What the runner's events say the device took. A claim: see `worker.sampling`."""
+    host_us: float = 0.0
+    """What the host took to issue the work. A claim, used for a flag only."""
     text: str = ""
 
     def pack(self) -> bytes:
         """Return the record; a long text keeps its head and its tail."""
         text = shorten(self.text.encode("utf-8", "replace"), TEXT_BYTES)
         return _ANSWER.pack(
-            MAGIC, self.token, self.status, self.group, self.event_us, len(text), text
+            MAGIC,
+            self.token,
+            self.status,
+            self.group,
+            self.event_us,
+            self.host_us,
+            len(text),
+            text,
         )
 
     @classmethod
@@ -118,14 +135,17 @@ class Answer:
         """
         if len(record) != ANSWER_BYTES:
             raise ProtocolError(f"a record of {len(record)} bytes")
-        magic, token, status, group, event_us, length, text = _ANSWER.unpack(record)
+        magic, token, status, group, event_us, host_us, length, text = _ANSWER.unpack(record)
         if magic != MAGIC or length > TEXT_BYTES:
             raise ProtocolError("a malformed record")
         try:
             known = Status(status)
         except ValueError:
             raise ProtocolError(f"unknown status {status}") from None
-        return cls(token, known, group, event_us, text[:length].decode("utf-8", "replace"))
+        if not (0 <= event_us < math.inf and 0 <= host_us < math.inf):
+            raise ProtocolError("a duration that is none")
+        words = text[:length].decode("utf-8", "replace")
+        return cls(token, known, group, event_us, host_us, words)
 
 
 def shorten(text: bytes, limit_bytes: int) -> bytes:

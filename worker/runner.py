@@ -16,7 +16,6 @@ Theory of operation
 
 import array
 import importlib.util
-import mmap
 import os
 import signal
 import socket
@@ -32,7 +31,8 @@ import torch
 import triton  # noqa: F401  (warm: candidates import it)
 
 from kernels.operands import submission_data
-from worker.arena import Slot, attach, read_shapes
+from worker.arena import Place, Slot, attach, read_shapes
+from worker.control import ControlPage
 from worker.process_tree import die_with_parent
 from worker.protocol import CALL_BYTES, JOB_BYTES, Answer, Call, Job, Status
 
@@ -50,6 +50,7 @@ COMPILER_WORDS: Final = (
     "ptxas",
     "nvcc",
 )
+DESCRIPTORS: Final = 3
 MEMORY_WORDS: Final = ("can't allocate memory", "CUDA out of memory", "std::bad_alloc")
 
 Candidate = Callable[[object], object]
@@ -74,30 +75,43 @@ def main() -> None:
         from kernels import emulation  # noqa: PLC0415  (patches torch.cuda: only where needed)
 
         emulation.install()
-    judge.send(Answer(0, Status.READY, text=f"torch {torch.__version__}").pack())
-    job, arena_fd, source_fd = receive_job(judge)
-    mapping, memory = attach(arena_fd, job.arena_bytes)
+    else:
+        torch.zeros(1, device="cuda")  # the context is made before anybody waits for it
+    judge.send(Answer(0, Status.READY).pack())
+    job, descriptors = receive_job(judge)
+    host_fd, device_fd, source_fd = descriptors
+    mapping, host = attach(host_fd, job.host_bytes)
+    if emulated:
+        _, device = attach(device_fd, job.device_bytes)
+    else:
+        from worker.cuda_memory import attach_device  # noqa: PLC0415
+
+        device = attach_device(device_fd, job.device_bytes)
     source = os.pread(source_fd, job.source_bytes, 0)
-    os.close(arena_fd)
-    os.close(source_fd)
+    for descriptor in descriptors:
+        os.close(descriptor)
 
     answer, candidate = import_candidate(source)
     judge.send(answer.pack())
+    control = None if emulated else ControlPage(mapping)
     while candidate is not None:
         record = judge.recv(CALL_BYTES)
         if not record:
             return
-        judge.send(run_call(candidate, Call.unpack(record), mapping, memory).pack())
+        call = Call.unpack(record)
+        place = Place(call.host_offset, call.device_offset)
+        shapes = read_shapes(mapping, call.host_offset, call.groups)
+        slot = Slot.over(host, device, place, shapes)
+        judge.send(run_call(candidate, call.token, slot, control).pack())
 
 
-def receive_job(judge: socket.socket) -> tuple[Job, int, int]:
-    """Wait for the job and its two descriptors."""
-    space = socket.CMSG_SPACE(2 * array.array("i").itemsize)
+def receive_job(judge: socket.socket) -> tuple[Job, Sequence[int]]:
+    """Wait for the job and its descriptors: host piece, device piece, source."""
+    space = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
     record, ancillary, _, _ = judge.recvmsg(JOB_BYTES, space)
     if not record:
         sys.exit(0)
-    descriptors = array.array("i", ancillary[0][2])
-    return Job.unpack(record), descriptors[0], descriptors[1]
+    return Job.unpack(record), array.array("i", ancillary[0][2])
 
 
 def import_candidate(source: bytes) -> tuple[Answer, Candidate | None]:
@@ -122,22 +136,30 @@ def import_candidate(source: bytes) -> tuple[Answer, Candidate | None]:
     return Answer(0, Status.IMPORTED), candidate
 
 
-def run_call(candidate: Candidate, call: Call, mapping: mmap.mmap, memory: torch.Tensor) -> Answer:
+def run_call(candidate: Candidate, token: int, slot: Slot, control: ControlPage | None) -> Answer:
     """Call the candidate once and put what it returned into the slot."""
-    slot = Slot.over(memory, call.offset, read_shapes(mapping, call.offset, call.groups))
     data = submission_data(slot.operands, slot.outputs)
     given = [c for _, _, c in data[0]]
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    if control is not None:
+        while control.released() != token:
+            pass
     try:
-        started_s = time.perf_counter()
-        returned = candidate(data)
-        settle(returned, given)
-        event_us = (time.perf_counter() - started_s) * 1e6
+        started_ns = time.perf_counter_ns()
+        begin.record()
+        settle(candidate(data), given)
+        end.record()
+        host_us = (time.perf_counter_ns() - started_ns) / 1e3
+        torch.cuda.synchronize()
+        if control is not None:
+            control.finish(token)
+        event_us = begin.elapsed_time(end) * 1e3
     except WrongOutput as wrong:
-        return Answer(call.token, wrong.status, wrong.group, text=str(wrong))
+        return Answer(token, wrong.status, wrong.group, text=str(wrong))
     except BaseException as error:
         print_traceback(error)
-        return failure(call.token, error)
-    return Answer(call.token, Status.DONE, event_us=event_us)
+        return failure(token, error)
+    return Answer(token, Status.DONE, event_us=event_us, host_us=host_us)
 
 
 def settle(returned: object, given: Sequence[torch.Tensor]) -> None:
@@ -179,8 +201,6 @@ def settle(returned: object, given: Sequence[torch.Tensor]) -> None:
             )
         if tensor.data_ptr() != output.data_ptr() or tensor.stride() != output.stride():
             output.copy_(tensor.detach())
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
 
 
 def described(value: object) -> str:

@@ -7,18 +7,27 @@ import select
 import socket
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from contract.submission import Limits
+from worker.arena import Place
 from worker.capture import Capture
+from worker.control import ControlPage
 from worker.protocol import ANSWER_BYTES, Answer, Call, Job, ProtocolError, Status
 from worker.sandbox.confinement import Confined, Launch, Sandbox
 
 START_S: Final = 120
 """Longest wait for torch and triton to be imported, on a busy machine."""
 DRAIN_S: Final = 2
+SPINS: Final = 512
+"""Looks at the control page between two at the socket."""
+SPIN_S: Final = 0.05
+"""From here on a call is so long that the clock need not be sharp."""
+ANSWER_S: Final = 1.0
+"""From the done word to the answer that follows it."""
 EXIT_S: Final = 5
 """Between the end of the socket and the end of the process."""
 
@@ -66,7 +75,7 @@ End = Answered | Died | Overran | Broke
 class RunnerProcess:
     """One runner, from spare to corpse."""
 
-    def __init__(self, sandbox: Sandbox, environment: dict[str, str], limits: Limits) -> None:
+    def __init__(self, sandbox: Sandbox, environment: Mapping[str, str], limits: Limits) -> None:
         """Start the process; it imports in the background.
 
         Raises:
@@ -123,28 +132,52 @@ class RunnerProcess:
         return self._confined.wait(0) is None
 
     def start_job(
-        self, job: Job, arena_fd: int, source_fd: int, limit_s: float, cancel_fd: int
+        self, job: Job, descriptors: tuple[int, int, int], limit_s: float, cancel_fd: int
     ) -> End:
-        """Hand over the job and wait for the import."""
-        descriptors = array.array("i", [arena_fd, source_fd])
-        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)]
+        """Hand over the job with host piece, device piece and source; wait for the import."""
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
         try:
             self._socket.sendmsg([job.pack()], ancillary)
         except OSError as error:
             raise RunnerFailed(f"the spare runner was gone: {error}") from error
         return self._receive(0, time.monotonic() + limit_s, limit_s, cancel_fd)
 
-    def call(self, offset: int, groups: int, limit_s: float, cancel_fd: int) -> End:
-        """Run the candidate once on a slot."""
+    def prepare(self, place: Place, groups: int) -> int:
+        """Announce a call and return its token. On a CPU the runner begins at once."""
         token = secrets.randbits(63) | 1
-        with suppress(OSError):  # a dead process is seen below, with its status
-            self._socket.send(Call(token, offset, groups).pack())
+        call = Call(token, place.host_offset, place.device_offset, groups)
+        with suppress(OSError):  # a dead process is seen by its answer, with its status
+            self._socket.send(call.pack())
+        return token
+
+    def answer(self, token: int, limit_s: float, cancel_fd: int) -> End:
+        """Wait for the answer to a call."""
         return self._receive(token, time.monotonic() + limit_s, limit_s, cancel_fd)
+
+    def release(
+        self, token: int, control: ControlPage, limit_s: float, cancel_fd: int
+    ) -> tuple[End, float]:
+        """Release an announced call; return its end, and the microseconds until it was done."""
+        started_ns = time.perf_counter_ns()
+        control.release(token)
+        looks = 0
+        while control.finished() != token:
+            looks += 1
+            if looks % SPINS == 0:
+                if self._news(cancel_fd, 0):
+                    break
+                waited_s = (time.perf_counter_ns() - started_ns) / 1e9
+                if waited_s > limit_s:
+                    self.destroy()
+                    return Overran(limit_s), 0.0
+                if waited_s > SPIN_S:
+                    time.sleep(SPIN_S / 100)
+        wall_us = (time.perf_counter_ns() - started_ns) / 1e3
+        return self.answer(token, max(limit_s - wall_us / 1e6, ANSWER_S), cancel_fd), wall_us
 
     def _receive(self, token: int, deadline_s: float, limit_s: float, cancel_fd: int) -> End:
         left_s = max(0.0, deadline_s - time.monotonic())
-        watched: list[socket.socket | int] = [self._socket, cancel_fd]
-        readable, _, _ = select.select(watched, [], [], left_s)
+        readable = self._news(cancel_fd, left_s)
         if cancel_fd in readable:
             self.destroy()
             raise Interrupted
@@ -166,6 +199,10 @@ class RunnerProcess:
             self.destroy()
             return Broke("an answer to no call")
         return Answered(answer)
+
+    def _news(self, cancel_fd: int, timeout_s: float) -> list[socket.socket | int]:
+        watched: list[socket.socket | int] = [self._socket, cancel_fd]
+        return select.select(watched, [], [], timeout_s)[0]
 
     def _died(self) -> Died | Broke:
         status = self._confined.wait(EXIT_S)

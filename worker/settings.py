@@ -1,5 +1,6 @@
 """Settings of a worker. Read from HALFBYTE_WORKER_... once, in `worker.main`."""
 
+from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contract.submission import Limits
@@ -13,11 +14,16 @@ class WorkerSettings(BaseSettings):
         env_prefix="HALFBYTE_WORKER_",
         env_nested_delimiter="__",
         frozen=True,
+        populate_by_name=True,
         use_attribute_docstrings=True,
     )
 
     name: str = ""
     """Part of the worker's id; host and process id where empty."""
+    gpu: str = ""
+    """Which GPU, as CUDA_VISIBLE_DEVICES names it: an index or a UUID. Empty: the first, if any."""
+    library_path: str = Field(default="", validation_alias="LD_LIBRARY_PATH")
+    """Where the GPU's libraries are, if they are in no usual place."""
     spares: int = 2
     """Warm runners that wait with torch and triton imported."""
     sandbox: SandboxSettings = SandboxSettings()

@@ -1,17 +1,21 @@
 """Warm runners that have imported torch and triton, so that no job waits for imports."""
 
+import logging
 from collections import deque
+from collections.abc import Mapping
 
 from contract.submission import Limits
-from worker.runner_process import RunnerProcess
+from worker.runner_process import RunnerFailed, RunnerProcess
 from worker.sandbox.confinement import Sandbox
+
+log = logging.getLogger("halfbyte.judge")
 
 
 class Spares:
     """A fixed number of warm runners of one sandbox and one limit of memory."""
 
     def __init__(
-        self, sandbox: Sandbox, environment: dict[str, str], limits: Limits, count: int
+        self, sandbox: Sandbox, environment: Mapping[str, str], limits: Limits, count: int
     ) -> None:
         """Start nothing yet: `fill` does."""
         self._sandbox = sandbox
@@ -29,7 +33,7 @@ class Spares:
         """
         self._bury()
         while len(self._warm) < self._count:
-            self._warm.append(self._start(self._limits))
+            self._warm.append(self.start(self._limits))
 
     def take(self, limits: Limits, cancel_fd: int) -> RunnerProcess:
         """Return a ready runner: a warm one, or the one that is nearest to it.
@@ -39,16 +43,28 @@ class Spares:
             Interrupted: cancelled meanwhile.
 
         """
-        if limits.memory_bytes != self._limits.memory_bytes:
-            runner = self._start(limits)
-        else:
-            self._bury()
+        fitting = limits.memory_bytes == self._limits.memory_bytes
+        while fitting and self._warm:
             self._warm.rotate(-self._first_ready())
-            runner = self._warm.popleft() if self._warm else self._start(limits)
+            spare = self._warm.popleft()
+            try:
+                spare.wait_ready(cancel_fd)
+            except RunnerFailed as error:
+                log.warning("a spare is lost: %s", error)  # nobody's file has run in it
+                spare.close()
+            else:
+                return spare
+        runner = self.start(limits)
         runner.wait_ready(cancel_fd)
         return runner
 
-    def _start(self, limits: Limits) -> RunnerProcess:
+    def start(self, limits: Limits) -> RunnerProcess:
+        """Start a runner that is no spare.
+
+        Raises:
+            RunnerFailed: it could not be started.
+
+        """
         return RunnerProcess(self._sandbox, self._environment, limits)
 
     def _bury(self) -> None:

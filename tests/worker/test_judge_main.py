@@ -1,7 +1,9 @@
 """The judge's process: cancel, faults of ours, warm spares, and nothing left behind."""
 
+import json
 import os
 import signal
+import sys
 import time
 
 import pytest
@@ -28,15 +30,18 @@ def wait_for(condition, description: str, timeout_s: float = 20) -> None:
         time.sleep(0.02)
 
 
-def commands(pids: list[int]) -> list[str]:
-    found = []
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as cmdline:
-                found.append(cmdline.read().replace(b"\0", b" ").decode())
-        except OSError:
-            continue
-    return found
+def runners(judge: int) -> list[int]:
+    """The Python processes of runners, whatever confines them."""
+    return [pid for pid in descendants(judge) if is_runner(pid)]
+
+
+def is_runner(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as cmdline:
+            words = cmdline.read().decode().split("\0")
+    except OSError:
+        return False
+    return words[0] == sys.executable and "worker.runner" in words and "--" not in words
 
 
 @pytest.mark.parametrize("stage", ["importing", "testing"])
@@ -51,7 +56,7 @@ def test_a_cancel_stops_a_job_and_all_its_processes(judge: JudgeHarness, stage: 
         pass
     judge.cancel()
     assert isinstance(judge.end(), Stopped)
-    wait_for(lambda: len(descendants(judge.process.pid)) <= 4, "only spares are left")
+    wait_for(lambda: len(runners(judge.process.pid)) <= 2, "only spares are left")
 
 
 def test_a_cancel_right_behind_its_job_stops_it(judge: JudgeHarness) -> None:
@@ -79,25 +84,36 @@ def test_progress_names_the_stages_and_the_cases(judge: JudgeHarness) -> None:
     ]
 
 
-def test_a_verdict_can_be_repeated_with_its_seed(judge: JudgeHarness) -> None:
-    source = HONEST.replace(b"ref_kernel(data)", b"[out * 2 for out in ref_kernel(data)]")
-    first = judge.judge(source, (Case(m=(3,), n=(5,), k=(32,), seed=77),))
-    again = judge.judge(source, (Case(m=(3,), n=(5,), k=(32,), seed=77),))
-    other = judge.judge(source, (Case(m=(3,), n=(5,), k=(32,)),))
-    assert '"seed": "0000000000000000000000000000004d"' in first.reproduce
-    assert first.seed != again.seed
-    assert first.cases[0].comparison == again.cases[0].comparison
-    assert other.seed not in other.reproduce  # what repeats a case is the case's own seed
+def test_a_seed_repeats_the_operands_of_every_call(judge: JudgeHarness) -> None:
+    source = HONEST.replace(
+        b"    return",
+        b"    print(sum(data[0][0][0].view(torch.uint8).flatten().tolist()))\n    return",
+    )
+    source = b"import torch\n" + source
+
+    def printed(seed: int | None) -> tuple[list[str], str]:
+        verdict = judge.judge(source, (Case(m=(30,), n=(5,), k=(320,), seed=seed),))
+        assert isinstance(verdict, Passed)
+        return sorted(verdict.log.stdout.split()), verdict.reproduce
+
+    first, reproduce = printed(77)
+    assert len(set(first)) == 3  # no two calls have the same operands
+    assert '"seed": "0000000000000000000000000000004d"' in reproduce
+    assert printed(77)[0] == first
+    assert printed(78)[0] != first
+    other, reproduce = printed(None)
+    again = int(json.loads(reproduce)["cases"][0]["seed"], 16)
+    assert printed(again)[0] == other
 
 
 def test_a_killed_spare_is_replaced_and_blames_nobody() -> None:
     with running_judge() as judge:
         pid = judge.process.pid
-        wait_for(lambda: len(descendants(pid)) == 2, "two spares run")
-        for spare in descendants(pid):
+        wait_for(lambda: len(runners(pid)) == 2, "two spares run")
+        for spare in runners(pid):
             os.kill(spare, signal.SIGKILL)
         assert isinstance(judge.judge(HONEST), Passed)
-        wait_for(lambda: len(descendants(pid)) == 2, "two spares run again")
+        wait_for(lambda: len(runners(pid)) == 2, "two spares run again")
 
 
 def test_everything_ends_with_the_judge() -> None:
@@ -105,8 +121,8 @@ def test_everything_ends_with_the_judge() -> None:
         judge.begin(b"import time\ndef custom_kernel(data):\n    time.sleep(1000)\n")
         while judge.receive().progress.stage != "testing":
             pass
-        below = descendants(judge.process.pid)
+        below = runners(judge.process.pid)
         assert len(below) >= 2
         judge.process.kill()
         judge.process.wait()
-        wait_for(lambda: not commands(below), "spares and runner are gone")
+        wait_for(lambda: not any(map(is_runner, below)), "spares and runner are gone")

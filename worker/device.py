@@ -1,0 +1,118 @@
+"""The device of a worker: a GPU where there is one, else the CPU in its place."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, Protocol
+
+import torch
+
+from worker.ground import CpuGround, Ground
+from worker.runner_process import RunnerProcess
+from worker.sampling import Calibration
+from worker.sandbox.confinement import SandboxSettings
+from worker.settings import WorkerSettings
+
+BASIC_ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+EMULATION_ENVIRONMENT: Final = {
+    **BASIC_ENVIRONMENT,
+    "TRITON_INTERPRET": "1",
+    "TRITON_DEFAULT_FP_FUSION": "1",
+    # Threads of BLAS that wait for one another cost more than they bring at an interpreter's sizes.
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+NVIDIA: Final = Path("/proc/driver/nvidia/gpus")
+
+
+class Device(Protocol):
+    """Where calls run, what runners need there, and what has to be measured and proven."""
+
+    @property
+    def ground(self) -> Ground:
+        """Where operands lie."""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """All that a runner's environment holds."""
+
+    @property
+    def sandbox(self) -> SandboxSettings:
+        """The operator's settings, with the device nodes that runners may open."""
+
+    def calibrate(self, start: Callable[[], RunnerProcess]) -> Calibration | None:
+        """Measure what the machine adds to a call; None where nothing is timed."""
+
+    def prove(self) -> str | None:
+        """Return what is wrong with the device after a job, None where nothing is."""
+
+
+class EmulatedDevice:
+    """The CPU: correctness only."""
+
+    environment = EMULATION_ENVIRONMENT
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        """Take the sandbox as it is."""
+        self.ground = CpuGround()
+        self.sandbox = settings.sandbox
+
+    def calibrate(self, start: Callable[[], RunnerProcess]) -> Calibration | None:
+        """Nothing is timed."""
+        return None
+
+    def prove(self) -> str | None:
+        """A CPU needs no proof."""
+        return None
+
+
+class Gpu:
+    """The first GPU that this process sees."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        """Make the context and remember how much memory is in use."""
+        from worker.gpu import GpuGround, memory_in_use  # noqa: PLC0415  (needs a driver)
+
+        self._limits = settings.limits
+        self.ground = GpuGround()
+        uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
+        self.environment = {**BASIC_ENVIRONMENT, "CUDA_VISIBLE_DEVICES": uuid}
+        if settings.library_path:
+            self.environment["LD_LIBRARY_PATH"] = settings.library_path
+        self.sandbox = replace(settings.sandbox, gpu_minors=tuple(_minors(uuid)))
+        self._baseline_bytes = memory_in_use()
+
+    def calibrate(self, start: Callable[[], RunnerProcess]) -> Calibration | None:
+        """Measure overhead and staging."""
+        from worker.calibrate import calibrate  # noqa: PLC0415
+
+        never = os.eventfd(0, os.EFD_CLOEXEC)
+        try:
+            return calibrate(self.ground, start, self._limits, never)
+        finally:
+            os.close(never)
+
+    def prove(self) -> str | None:
+        """Compute something and look at the memory."""
+        from worker.gpu import GpuUnhealthy, prove  # noqa: PLC0415
+
+        try:
+            prove(self._baseline_bytes)
+        except GpuUnhealthy as error:
+            return str(error)
+        return None
+
+
+def find_device(settings: WorkerSettings) -> Device:
+    """Return the GPU where there is one."""
+    return Gpu(settings) if torch.cuda.is_available() else EmulatedDevice(settings)
+
+
+def _minors(uuid: str) -> Iterator[int]:
+    """Yield the number of the device file of a GPU."""
+    for file in NVIDIA.glob("*/information"):
+        facts = dict(line.partition(":")[::2] for line in file.read_text().splitlines())
+        if facts.get("GPU UUID", "").strip() == uuid:
+            yield int(facts["Device Minor"])

@@ -1,0 +1,122 @@
+"""A GPU as the judge's ground: staging that leaves the caches cold, and what that costs."""
+
+import secrets
+import statistics
+import time
+from collections.abc import Callable
+from typing import Final
+
+import torch
+
+from worker.arena import Arena, Piece, Place
+from worker.cuda_memory import DevicePiece
+from worker.ground import Image, copy_into
+
+LEAST_FLUSH_BYTES: Final = 256 << 20
+PROBES: Final = 3
+"""At most as many tiny kernels between staging and release; each must find the device idle."""
+PROBE_LIMIT_US: Final = 200.0
+HUNG_S: Final = 5.0
+SPARE_BYTES: Final = 1 << 30
+"""What the contexts of warm spares may add to the memory in use."""
+
+
+class GpuUnhealthy(Exception):
+    """The device hangs, computes wrongly, or holds memory that nobody owns."""
+
+
+class GpuGround:
+    """The first GPU that this process sees."""
+
+    emulated = False
+    device = "cuda"
+
+    def __init__(self) -> None:
+        """Take the flush buffer: at least twice the L2, written after the operands."""
+        properties = torch.cuda.get_device_properties(0)
+        self.flush_bytes = max(LEAST_FLUSH_BYTES, 2 * properties.L2_cache_size)
+        self._flush = torch.zeros(self.flush_bytes // 4, dtype=torch.int32, device="cuda")
+        self._begin, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+
+    def piece(self, size_bytes: int) -> Piece:
+        """Allocate device memory with a descriptor."""
+        return DevicePiece(size_bytes)
+
+    def stage(self, image: Image, arena: Arena, place: Place) -> float:
+        """Copy, flush, and probe that the device is idle; return the microseconds of all."""
+        torch.cuda.synchronize()
+        self._begin.record()
+        copy_into(image, arena, place)
+        self.flush()
+        self._end.record()
+        self._end.synchronize()
+        took_us = float(self._begin.elapsed_time(self._end)) * 1e3
+        for _ in range(secrets.randbelow(PROBES + 1)):
+            took_us = max(took_us, self._probe_us(took_us))
+        return took_us
+
+    def flush(self) -> None:
+        """Write more than the L2 holds."""
+        self._flush.add_(1)
+
+    def _probe_us(self, took_us: float) -> float:
+        """Return a time that no limit allows where the device is busy, else what it took so far."""
+        self._begin.record()
+        self._flush[:32].add_(1)
+        self._end.record()
+        self._end.synchronize()
+        probe_us = float(self._begin.elapsed_time(self._end)) * 1e3
+        return took_us if probe_us <= PROBE_LIMIT_US else float("inf")
+
+
+def staging_cost(ground: GpuGround) -> tuple[float, float]:
+    """Return the microseconds of a flush, and of copying one byte, on an idle device."""
+    size_bytes = 128 << 20
+    source, target = (torch.empty(size_bytes, dtype=torch.uint8, device="cuda") for _ in range(2))
+    return _median_us(ground.flush), _median_us(lambda: target.copy_(source)) / size_bytes
+
+
+def _median_us(work: Callable[[], object], repeats: int = 9) -> float:
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    times = []
+    for _ in range(repeats):
+        begin.record()
+        work()
+        end.record()
+        end.synchronize()
+        times.append(float(begin.elapsed_time(end)) * 1e3)
+    return statistics.median(times)
+
+
+def prove(baseline_bytes: int) -> None:
+    """Have the device compute something, and look at its memory.
+
+    Raises:
+        GpuUnhealthy: no answer within some seconds, a wrong one, or memory above the baseline.
+
+    """
+    try:
+        ones = torch.ones((256, 256), dtype=torch.float16, device="cuda")
+        product = ones @ ones
+        done = torch.cuda.Event()
+        done.record()
+        deadline_s = time.monotonic() + HUNG_S
+        while not done.query():
+            if time.monotonic() > deadline_s:
+                raise GpuUnhealthy(f"the device did not answer within {HUNG_S:g} s")
+            time.sleep(0.001)
+        if not bool((product == 256).all()):
+            raise GpuUnhealthy("the device multiplies wrongly")
+        used_bytes = memory_in_use()
+    except RuntimeError as error:
+        raise GpuUnhealthy(f"the device failed: {error}") from error
+    if used_bytes > baseline_bytes + SPARE_BYTES:
+        raise GpuUnhealthy(
+            f"{used_bytes >> 20} MiB are in use after the job, {baseline_bytes >> 20} were before"
+        )
+
+
+def memory_in_use() -> int:
+    """Return the bytes of device memory that anybody uses."""
+    free, total = torch.cuda.mem_get_info()
+    return total - free

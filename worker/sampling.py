@@ -1,0 +1,117 @@
+"""From samples to a time: the rule, and what it takes to be believed.
+
+A sample is two durations of one call: what the runner's events say, and what the judge's own clock
+saw between release and done. The difference of the two is a constant of the machine, the *overhead*
+(a context switch, the release, the synchronisation), which calibration measures with kernels of our
+own. A forged event can only be too short, and then the difference grows by as much.
+"""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kernels.measurement import Timing
+from kernels.problem import Case
+from kernels.roofline import bytes_moved, floor_us, speed_of_light_us
+from worker.blame import Failure
+
+UNSTABLE: Final = 0.05
+"""A spread p10..p90 above this share of the median is worth a flag."""
+FLOOR_SHARE: Final = 0.7
+"""Nothing is faster than this share of what the datasheet allows."""
+DELTA_US: Final = 4.0
+"""How far wall and event may drift apart unexplained. Measured on an H200; see docs/judging.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One timed call."""
+
+    event_us: float
+    wall_us: float
+    host_us: float
+    """What the runner says it took to issue its work: a hint for `launch_bound` only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What this machine adds to every call, measured with kernels of our own."""
+
+    overhead_us: float
+    spread_us: float
+    """p10..p90 of the overhead."""
+    staging_us_per_byte: float
+    flush_us: float
+    flush_bytes: int
+    switch_us: float
+    """How much launching hides behind the context switch."""
+    samples: int
+
+    def staging_limit_us(self, size_bytes: int) -> float:
+        """Return what staging may take unless somebody else is on the device."""
+        return 3 * (self.flush_us + size_bytes * self.staging_us_per_byte) + 500
+
+
+def timing_of(
+    samples: Sequence[Sample], case: Case, device: str, calibration: Calibration
+) -> tuple[Timing, Failure | None]:
+    """Return the time of a case, and a failure where it cannot be believed."""
+    events = [sample.event_us for sample in samples]
+    event_us = statistics.median(events)
+    wall_us = statistics.median(sample.wall_us for sample in samples)
+    proven_us = wall_us - calibration.overhead_us - DELTA_US
+    median_us = max(event_us, proven_us)
+    p10_us, p90_us = _p10_p90(events)
+    light_us = speed_of_light_us(case, device) or 0.0
+    timing = Timing(
+        median_us=median_us,
+        p10_us=p10_us,
+        p90_us=p90_us,
+        samples=len(samples),
+        method="events" if event_us >= proven_us else "wall",
+        event_median_us=event_us,
+        wall_median_us=wall_us,
+        overhead_us=calibration.overhead_us,
+        end_to_end_us=wall_us,
+        unstable=p90_us - p10_us > UNSTABLE * median_us,
+        launch_bound=statistics.median(sample.host_us for sample in samples)
+        > calibration.switch_us,
+        tflops=case.flops / median_us / 1e6,
+        gbytes_per_s=bytes_moved(case) / median_us / 1e3,
+        speed_of_light_us=light_us,
+        fraction_of_speed_of_light=light_us / median_us,
+        samples_us=tuple(events),
+    )
+    return timing, _disbelief(timing, case, device)
+
+
+def _disbelief(timing: Timing, case: Case, device: str) -> Failure | None:
+    excess_us = timing.wall_median_us - timing.event_median_us - timing.overhead_us
+    if excess_us > 3 * DELTA_US:
+        return Failure(
+            "rejected",
+            "forged_clock",
+            f"the runner's events say {timing.event_median_us:.2f} us, the judge's clock "
+            f"{timing.wall_median_us - timing.overhead_us:.2f} us: "
+            f"{excess_us:.1f} us are unexplained, {3 * DELTA_US:g} may be",
+        )
+    least_us = FLOOR_SHARE * (floor_us(case, device) or 0.0)
+    if timing.median_us < least_us:
+        return Failure(
+            "rejected",
+            "below_floor",
+            f"{timing.median_us:.2f} us is less than physics allows on {device}: {least_us:.2f} us",
+        )
+    return None
+
+
+def spread(values: Sequence[float]) -> float:
+    """Return p10..p90 as a share of the median."""
+    p10, p90 = _p10_p90(values)
+    return (p90 - p10) / statistics.median(values)
+
+
+def _p10_p90(values: Sequence[float]) -> tuple[float, float]:
+    deciles = statistics.quantiles(values, n=10, method="inclusive")
+    return deciles[0], deciles[8]
