@@ -12,8 +12,9 @@ from rich.text import Text
 from client import render
 from client.api import HalfbyteClient
 from client.errors import OUR_FAULT, ServiceFailed, Unreachable
+from client.sse import Event
 from client.terminal import console, plain
-from client.wire import ENDED, JobView, Progress
+from client.wire import ENDED, JobView, Progress, State
 
 PASSED = 0
 KERNEL_FAULT = 1
@@ -37,16 +38,22 @@ def changes(client: HalfbyteClient, view: JobView) -> Iterator[JobView]:
         with suppress(Unreachable):  # `get` tries for longer, and says so.
             for event in client.events(job, after=seen):
                 seen = event.id
-                if event.type == "progress":
-                    view = {**view, "progress": cast(Progress, event.data)}
-                else:
-                    # A new state, or a sign of life: the place in line moves without an event.
-                    view = client.get(job)
+                # The place in line moves without an event: signs of life are when to look.
+                view = client.get(job) if event.type == "comment" else _after(view, event)
                 if view["state"] in ENDED:
                     break
                 yield view
         view = client.get(job, wait=REOPEN_S)
     yield view
+
+
+def _after(view: JobView, event: Event) -> JobView:
+    if event.type == "progress":
+        return {**view, "progress": cast(Progress, event.data)}
+    state = cast(State, event.data.get("state"))
+    if event.type != "state" or state == view["state"]:
+        return view
+    return {**view, "state": state, "position": None, "progress": None}
 
 
 def follow(client: HalfbyteClient, view: JobView, as_json: bool) -> int:
@@ -89,10 +96,12 @@ def _shown_to_the_end(client: HalfbyteClient, view: JobView, quiet: bool) -> Job
     with Status("", console=err) if live else nullcontext() as spinner:
         said = ""
         for now in changes(client, view):
+            if quiet or now["state"] in ENDED:
+                continue
             status = render.status(now)
             if spinner:
                 spinner.update(Text(status))
-            elif status != said and not quiet and now["state"] not in ENDED:
+            elif status != said:
                 err.print(status)
             said = status
     return now
