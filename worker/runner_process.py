@@ -89,7 +89,7 @@ class RunnerProcess:
         try:
             self._confined: Confined = sandbox.start(
                 Launch(
-                    argv=(sys.executable, "-I", "-m", "worker.runner", str(theirs.fileno())),
+                    argv=(sys.executable, "-I", "-u", "-m", "worker.runner", str(theirs.fileno())),
                     environment=environment,
                     memory_bytes=limits.memory_bytes,
                     stdout_fd=self.stdout.write_fd,
