@@ -11,7 +11,7 @@ from contract.job import Progress
 from contract.submission import Limits, Mode, Submission
 from contract.verdict import Verdict
 from kernels.problem import Case
-from worker.main import JUDGE_ENVIRONMENT
+from worker.main import judge_environment
 from worker.messages import (
     FROM_JUDGE,
     Begin,
@@ -38,7 +38,7 @@ class JudgeHarness:
         ours, theirs = socket.socketpair()
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-m", "worker.judge_main", str(theirs.fileno())],
-            env=JUDGE_ENVIRONMENT,
+            env=judge_environment(settings),
             pass_fds=(theirs.fileno(),),
         )
         theirs.close()

@@ -27,6 +27,7 @@ ETC: Final = (
 )
 CPU_FACTS: Final = Path("/sys/devices/system")
 """What torch reads to count cores and memory nodes."""
+PACKAGE_FOLDERS: Final = ("site-packages", "dist-packages")
 GPU_NODES: Final = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
 
 
@@ -61,8 +62,9 @@ def _system(top: list[Path]) -> Iterator[Path]:
 
 
 def _python() -> Iterator[Path]:
-    """Yield the environment, and the installation that it was made from."""
+    """Yield the environment, the installation it was made from, and packages borrowed by a .pth."""
     yield Path(sys.prefix)
+    yield from (path for path in map(Path, sys.path) if path.name in PACKAGE_FOLDERS)
     yield Path(sys.base_prefix).resolve()
     yield Path(sys.base_prefix)
 
