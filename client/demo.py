@@ -19,7 +19,7 @@ def run() -> int:
     """Return 0 where both kernels passed, else the exit code of the first that did not."""
     if not EXAMPLE.exists():
         raise UsageError(f"the demo needs the repository: there is no {EXAMPLE}")
-    with TemporaryDirectory(prefix="halfbyte-demo-") as directory:
+    with TemporaryDirectory(prefix="halfbyte-") as directory:
         wanted = Wanted(Path(directory), "127.0.0.1", 0, None, 1)
         with local(wanted) as everything:
             codes = [

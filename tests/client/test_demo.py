@@ -11,10 +11,13 @@ from tests.client.conftest import HALFBYTE
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
-def test_the_demo_shows_two_passing_kernels_and_leaves_nothing_behind(environment, tmp_path):
+def test_the_demo_shows_two_passing_kernels_and_leaves_nothing_behind(
+    environment, tmp_path_factory
+):
+    temporary = tmp_path_factory.mktemp("d")  # short: a socket's path has 107 bytes
     done = subprocess.run(
         [HALFBYTE, "demo"],
-        env={**environment, "TMPDIR": str(tmp_path)},
+        env={**environment, "TMPDIR": str(temporary)},
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
@@ -28,4 +31,4 @@ def test_the_demo_shows_two_passing_kernels_and_leaves_nothing_behind(environmen
     )
     assert len(re.findall(r"sandbox level \d \(", done.stdout)) == 2
     assert done.stdout.endswith("halfbyte up` serves for as long as you like.\n")
-    assert list(tmp_path.iterdir()) == []
+    assert list(temporary.iterdir()) == []
