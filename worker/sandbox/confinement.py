@@ -39,8 +39,9 @@ class Launch:
     """One process to start.
 
     `environment` is complete but for HOME and TMPDIR, which the sandbox sets to the private scratch
-    folder that is also the working directory. `socket_fd` is the only descriptor besides stdout and
-    stderr that the process inherits, under the same number.
+    folder that is also the working directory, and LOGNAME where the uid has no name otherwise.
+    `socket_fd` is the only descriptor besides stdout and stderr that the process inherits, under
+    the same number.
     """
 
     argv: Sequence[str]

@@ -5,7 +5,6 @@ and network interfaces of the host remain visible, sockets in its file system re
 permissions say so, and the scratch folder is one of the host, without a limit of its whole size.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -137,24 +136,21 @@ class Landlocked:
         return LandlockedProcess(process, guard, slot, scratch)
 
     def _command(self, launch: Launch, uid: int, scratch: Path) -> list[str]:
-        home = {"HOME": str(scratch), "TMPDIR": str(scratch)}
-        plan = step_down.Plan(
-            entrances=[],
-            limits={str(key): bound for key, bound in bubblewrap.limits(self.settings).items()},
-            uid=uid,
-            stage="",
-            staged=[],
-            walls=step_down.Walls(
-                listed=[str(path) for path in self.listed],
-                readable=[str(path) for path in self.readable],
-                changeable=[str(path) for path in self.changeable],
-                own=str(scratch),
-                filter=filter_program().hex(),
-                environment={**launch.environment, **home},
-            ),
+        # torch.compile asks for the name of a uid that has none
+        home = {"HOME": str(scratch), "TMPDIR": str(scratch), "LOGNAME": "runner"}
+        limits = bubblewrap.limits(self.settings)
+        environment = {**launch.environment, **home}
+        plan = (
+            *(f"limit={limit}:{bound}" for limit, bound in limits.items()),
+            f"uid={uid}",
+            *(f"listed={path}" for path in self.listed),
+            *(f"readable={path}" for path in self.readable),
+            *(f"changeable={path}" for path in self.changeable),
+            f"own={scratch}",
+            f"filter={filter_program().hex()}",
+            *(f"set={name}={value}" for name, value in environment.items()),
         )
-        words = [sys.executable, "-I", "-S", step_down.__file__, json.dumps(plan), *launch.argv]
-        return [str(word) for word in words]
+        return [sys.executable, "-I", "-S", step_down.__file__, *plan, "--", *launch.argv]
 
 
 def build_landlock(settings: SandboxSettings) -> Landlocked:

@@ -6,7 +6,6 @@ for memory where we may not make control groups. As root the uid is always anoth
 root's, a candidate would read root's files and know no limit of processes.
 """
 
-import json
 import os
 import select
 import signal
@@ -140,15 +139,14 @@ class Namespaces:
         limits = bubblewrap.limits(self.settings)
         command = [str(self.program)]
         if slot is not None:
-            plan = step_down.Plan(
-                entrances=[str(file) for file in entrances],
-                limits={str(limit): bound for limit, bound in limits.items()},
-                uid=uid,
-                stage=str(self.settings.state),
-                staged=[str(folder) for folder in self.staged],
-                walls=None,
+            plan = (
+                *(f"enter={file}" for file in entrances),
+                *(f"limit={limit}:{bound}" for limit, bound in limits.items()),
+                f"uid={uid}",
+                f"stage={self.settings.state}",
+                *(f"staged={folder}" for folder in self.staged),
             )
-            command = [sys.executable, "-I", "-S", step_down.__file__, json.dumps(plan), *command]
+            command = [sys.executable, "-I", "-S", step_down.__file__, *plan, "--", *command]
             limits = {}
         return bubblewrap.start(command, self.args, launch, uid, limits)
 

@@ -1,106 +1,94 @@
-"""From root to a candidate's uid, then the command: `python -I -S step_down.py PLAN COMMAND...`.
+"""From root to a candidate's uid, then a command: `step_down.py KEY=VALUE... -- COMMAND...`.
 
-Runs as a program, before anything of a candidate does; PLAN is JSON. The command is bubblewrap, or,
-where namespaces are not allowed, the candidate itself behind a Landlock ruleset and the filter.
+Runs as a program, before anything of a candidate does. The command is bubblewrap, or, where no
+namespaces are allowed, the candidate itself behind a Landlock ruleset and the filter. It imports as
+little as it can: each start of a runner waits for it, and `json`, `pathlib` and `typing` take longer
+than all else that happens here.
 
-Staged are folders below one that only root may enter, as a Python in root's home is: bubblewrap
-runs as the candidate's uid and could not reach them. They are bound elsewhere, in a mount namespace
-that ends with the candidate.
+    enter=FILE        write 0 there, which enters a control group
+    limit=N:BOUND     a resource limit by its number
+    uid=N             whom to become
+    stage=FOLDER      where to bind the folders that follow, in a mount namespace of our own
+    staged=FOLDER     one that lies below a folder that only root may enter, as a Python in root's
+                      home does: bubblewrap runs as the candidate's uid and could not reach it
+    listed=, readable=, changeable=, own=PATH       what Landlock allows
+    filter=HEX        the filter of system calls
+    set=NAME=VALUE    the environment of the command
 """
 
-import ctypes
-import json
 import os
 import resource
-import signal
 import stat
 import struct
 import sys
-from pathlib import Path
-from typing import Final, TypedDict
 
-CLONE_NEWNS: Final = 0x00020000
-MS_NOSUID: Final = 0x2
-MS_NODEV: Final = 0x4
-MS_BIND: Final = 0x1000
-MS_REC: Final = 0x4000
-MS_PRIVATE: Final = 0x40000
-OOM_FIRST: Final = "1000"
+CLONE_NEWNS = 0x00020000
+MS_NOSUID = 0x2
+MS_NODEV = 0x4
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_PRIVATE = 0x40000
+OOM_FIRST = "1000"
 """Where the whole host runs out of memory, candidates go before anybody else."""
 
-PR_SET_PDEATHSIG: Final = 1
-PR_SET_SECCOMP: Final = 22
-PR_SET_NO_NEW_PRIVS: Final = 38
-SECCOMP_MODE_FILTER: Final = 2
-INSTRUCTION_BYTES: Final = 8
+SIGKILL = 9
+PR_SET_PDEATHSIG = 1
+PR_SET_SECCOMP = 22
+PR_SET_NO_NEW_PRIVS = 38
+SECCOMP_MODE_FILTER = 2
+INSTRUCTION_BYTES = 8
 
-LANDLOCK_CREATE_RULESET: Final = 444
-LANDLOCK_ADD_RULE: Final = 445
-LANDLOCK_RESTRICT_SELF: Final = 446
-LANDLOCK_VERSION: Final = 1
-RULE_PATH_BENEATH: Final = 1
+LANDLOCK_CREATE_RULESET = 444
+LANDLOCK_ADD_RULE = 445
+LANDLOCK_RESTRICT_SELF = 446
+LANDLOCK_VERSION = 1
+RULE_PATH_BENEATH = 1
 
-EXECUTE: Final = 1 << 0
-WRITE_FILE: Final = 1 << 1
-READ_FILE: Final = 1 << 2
-READ_DIR: Final = 1 << 3
-MAKE_CHAR: Final = 1 << 6
-MAKE_BLOCK: Final = 1 << 11
-TRUNCATE: Final = 1 << 14
-IOCTL_DEV: Final = 1 << 15
-READ: Final = EXECUTE | READ_FILE | READ_DIR
-CHANGE: Final = READ | WRITE_FILE | TRUNCATE | IOCTL_DEV
-OF_A_FILE: Final = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
-FILE_RIGHTS_BY_VERSION: Final = (13, 14, 15, 15, 16)
+EXECUTE = 1 << 0
+WRITE_FILE = 1 << 1
+READ_FILE = 1 << 2
+READ_DIR = 1 << 3
+MAKE_CHAR = 1 << 6
+MAKE_BLOCK = 1 << 11
+TRUNCATE = 1 << 14
+IOCTL_DEV = 1 << 15
+READ = EXECUTE | READ_FILE | READ_DIR
+CHANGE = READ | WRITE_FILE | TRUNCATE | IOCTL_DEV
+OF_A_FILE = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+FILE_RIGHTS_BY_VERSION = (13, 14, 15, 15, 16)
 """How many rights each version knows; later ones know as many as the last."""
-NETWORK_FROM: Final = 4
-SCOPE_FROM: Final = 6
-BIND_AND_CONNECT: Final = 0b11
-ABSTRACT_SOCKETS_AND_SIGNALS: Final = 0b11
+NETWORK_FROM = 4
+SCOPE_FROM = 6
+BIND_AND_CONNECT = 0b11
+ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
 
-
-class Walls(TypedDict):
-    """What stands in for namespaces: a Landlock ruleset by paths, and the filter in hexadecimal."""
-
-    listed: list[str]
-    readable: list[str]
-    changeable: list[str]
-    own: str
-    filter: str
-    environment: dict[str, str]
-
-
-class Plan(TypedDict):
-    """What to do on the way down."""
-
-    entrances: list[str]
-    limits: dict[str, int]
-    uid: int
-    stage: str
-    staged: list[str]
-    walls: Walls | None
+Plan = dict[str, list[str]]
 
 
 def main() -> None:
-    """Enter the control groups, stage, change to the uid, and become the command."""
-    plan: Plan = json.loads(sys.argv[1])
-    command = sys.argv[2:]
-    for entrance in plan["entrances"]:
-        Path(entrance).write_text("0")
-    for limit, bound in plan["limits"].items():
-        lower(int(limit), bound)
-    Path("/proc/self/oom_score_adj").write_text(OOM_FIRST)
-    if plan["staged"]:
-        _stage(Path(plan["stage"]), plan["staged"])
-    uid = plan["uid"]
+    """Do what the plan says, in this order, and become the command."""
+    end = sys.argv.index("--")
+    plan: Plan = {}
+    for word in sys.argv[1:end]:
+        key, _, value = word.partition("=")
+        plan.setdefault(key, []).append(value)
+    for file in plan.get("enter", ()):
+        _write(file, "0")
+    for pair in plan.get("limit", ()):
+        limit, _, bound = pair.partition(":")
+        lower(int(limit), int(bound))
+    _write("/proc/self/oom_score_adj", OOM_FIRST)
+    if "staged" in plan:
+        _stage(plan["stage"][0], plan["staged"])
+    uid = int(plan["uid"][0])
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
     os.umask(0o022)
-    walls = plan["walls"]
-    if walls is not None:
-        _wall_in(walls)
-    os.execve(command[0], command, {} if walls is None else walls["environment"])  # noqa: S606
+    if "own" in plan:
+        _wall_in(plan)
+    environment = dict(pair.split("=", 1) for pair in plan.get("set", ()))
+    os.execve(sys.argv[end + 1], sys.argv[end + 1 :], environment)  # noqa: S606
 
 
 def lower(limit: int, bound: int, pid: int = 0) -> None:
@@ -110,48 +98,51 @@ def lower(limit: int, bound: int, pid: int = 0) -> None:
         resource.prlimit(pid, limit, (bound, bound))
 
 
-def _stage(stage: Path, sources: list[str]) -> None:
+def _write(file: str, text: str) -> None:
+    fd = os.open(file, os.O_WRONLY)
+    os.write(fd, text.encode())
+    os.close(fd)
+
+
+def _stage(stage: str, sources: list[str]) -> None:
     """Bind each source at its number below the stage, out of everybody else's sight."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(CLONE_NEWNS):
+    refused = _libc("unshare", CLONE_NEWNS)
+    if refused:
         reason = "without CAP_SYS_ADMIN, Python must lie where everybody may enter"
-        raise OSError(ctypes.get_errno(), reason, sources[0])
-    _mount(libc, "none", Path("/"), None, MS_REC | MS_PRIVATE)
-    _mount(libc, "stage", stage, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=64k")
+        raise OSError(-refused, reason, sources[0])
+    _mount("none", "/", None, MS_REC | MS_PRIVATE)
+    _mount("stage", stage, b"tmpfs", MS_NOSUID | MS_NODEV, b"mode=0755,size=64k")
     for number, source in enumerate(sources):
-        target = stage / str(number)
-        target.mkdir() if Path(source).is_dir() else target.touch()
-        _mount(libc, source, target, None, MS_BIND | MS_REC)
+        target = f"{stage}/{number}"
+        if stat.S_ISDIR(os.stat(source).st_mode):
+            os.mkdir(target)
+        else:
+            os.close(os.open(target, os.O_CREAT))
+        _mount(source, target, None, MS_BIND | MS_REC)
 
 
 def _mount(
-    libc: ctypes.CDLL, source: str, target: Path, kind: str | None, flags: int, options: str = ""
+    source: str, target: str, kind: bytes | None, flags: int, options: bytes | None = None
 ) -> None:
-    result = libc.mount(
-        os.fsencode(source),
-        os.fsencode(target),
-        None if kind is None else kind.encode(),
-        ctypes.c_ulong(flags),
-        options.encode(),
-    )
-    if result:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(target))
+    _checked(target, "mount", os.fsencode(source), os.fsencode(target), kind, flags, options)
 
 
-def _wall_in(walls: Walls) -> None:
+def _wall_in(plan: Plan) -> None:
     """Restrict this process, and all that come from it, for good."""
-    os.chdir(walls["own"])
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    _prctl(PR_SET_NO_NEW_PRIVS, 1)
-    _restrict_files(walls)
-    program = bytes.fromhex(walls["filter"])
-    instructions = ctypes.create_string_buffer(program, len(program))
-    address = ctypes.addressof(instructions)
-    fprog = struct.pack("HxxxxxxP", len(program) // INSTRUCTION_BYTES, address)
-    _prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, fprog)
+    os.chdir(plan["own"][0])
+    _checked("prctl", "prctl", PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
+    _checked("prctl", "prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    _restrict_files(plan)
+    from ctypes import addressof, create_string_buffer  # noqa: PLC0415  (see above)
+
+    program = bytes.fromhex(plan["filter"][0])
+    instructions = create_string_buffer(program, len(program))
+    length = len(program) // INSTRUCTION_BYTES
+    fprog = struct.pack("HxxxxxxP", length, addressof(instructions))
+    _checked("seccomp", "prctl", PR_SET_SECCOMP, SECCOMP_MODE_FILTER, fprog, 0, 0)
 
 
-def _restrict_files(walls: Walls) -> None:
+def _restrict_files(plan: Plan) -> None:
     """Allow some paths; forbid all others, TCP, foreign abstract sockets and foreign signals."""
     version = landlock_version()
     known = (1 << FILE_RIGHTS_BY_VERSION[min(version, len(FILE_RIGHTS_BY_VERSION)) - 1]) - 1
@@ -160,20 +151,20 @@ def _restrict_files(walls: Walls) -> None:
         attributes += struct.pack("Q", BIND_AND_CONNECT)
     if version >= SCOPE_FROM:
         attributes += struct.pack("Q", ABSTRACT_SOCKETS_AND_SIGNALS)
-    ruleset = _syscall(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
-    for paths, rights in (
-        (walls["listed"], READ_DIR),
-        (walls["readable"], READ),
-        (walls["changeable"], CHANGE),
-        ([walls["own"]], known & ~MAKE_CHAR & ~MAKE_BLOCK),
+    ruleset = _landlock(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+    for key, rights in (
+        ("listed", READ_DIR),
+        ("readable", READ),
+        ("changeable", CHANGE),
+        ("own", known & ~MAKE_CHAR & ~MAKE_BLOCK),
     ):
-        for path in paths:
+        for path in plan[key]:
             parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
             mask = known if stat.S_ISDIR(os.fstat(parent).st_mode) else known & OF_A_FILE
             rule = struct.pack("=Qi", rights & mask, parent)
-            _syscall(LANDLOCK_ADD_RULE, ruleset, RULE_PATH_BENEATH, rule, 0)
+            _landlock(LANDLOCK_ADD_RULE, ruleset, RULE_PATH_BENEATH, rule, 0)
             os.close(parent)
-    _syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    _landlock(LANDLOCK_RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
 
 
@@ -184,22 +175,29 @@ def landlock_version() -> int:
         OSError: none.
 
     """
-    return _syscall(LANDLOCK_CREATE_RULESET, None, 0, LANDLOCK_VERSION)
+    return _landlock(LANDLOCK_CREATE_RULESET, None, 0, LANDLOCK_VERSION)
 
 
-def _syscall(number: int, *arguments: int | bytes | None) -> int:
-    words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
-    result = int(ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *words))
+def _landlock(number: int, *arguments: int | bytes | None) -> int:
+    return _checked("landlock", "syscall", number, *arguments)
+
+
+def _checked(what: str, function: str, *arguments: int | bytes | None) -> int:
+    result = _libc(function, *arguments)
     if result < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "landlock")
+        raise OSError(-result, os.strerror(-result), what)
     return result
 
 
-def _prctl(option: int, *arguments: int | bytes) -> None:
-    words = [ctypes.c_ulong(word) if isinstance(word, int) else word for word in arguments]
-    words += [ctypes.c_ulong(0)] * (4 - len(words))
-    if ctypes.CDLL(None, use_errno=True).prctl(option, *words):
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), f"prctl {option}")
+def _libc(function: str, *arguments: int | bytes | None) -> int:
+    """Call a function of the C library; return what it does, or the error number as a negative."""
+    import ctypes  # noqa: PLC0415  (see above)
+
+    call = ctypes.CDLL(None, use_errno=True)[function]
+    call.restype = ctypes.c_long
+    words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
+    result = int(call(*words))
+    return -ctypes.get_errno() if result < 0 else result
 
 
 if __name__ == "__main__":

@@ -46,7 +46,12 @@ def test_the_environment_is_what_was_given_and_a_home(sandbox: Sandbox):
     environment, folder = json.loads(run(sandbox, code).stdout)
     environment.pop("LC_CTYPE", None)  # Python's own
     environment.pop("PWD", None)  # bubblewrap's
+    environment.pop("LOGNAME", None)  # with Landlock
     assert environment == {"PATH": "/usr/bin:/bin", "HOME": folder, "TMPDIR": folder}
+
+
+def test_whoever_asks_for_the_users_name_gets_one(sandbox: Sandbox):
+    assert run(sandbox, "import getpass; print(getpass.getuser())").stdout == "runner\n"
 
 
 def test_the_first_process_holds_no_environment_of_ours(namespaces: Namespaces):
