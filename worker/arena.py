@@ -175,12 +175,14 @@ class Arena:
         self.device = device
 
     def place(self, groups: Sequence[GroupShape]) -> Place:
-        """Choose random offsets for a slot."""
+        """Choose random offsets for a slot, and write its table: a runner lays its views early."""
         room = Room.of(groups)
-        return Place(
+        place = Place(
             CONTROL_BYTES + _random_offset(self.host.size_bytes - CONTROL_BYTES, room.host_bytes),
             _random_offset(self.device.size_bytes, room.device_bytes),
         )
+        write_shapes(self.host.tensor[place.host_offset :], groups)
+        return place
 
     def close(self) -> None:
         """Give both descriptors back."""

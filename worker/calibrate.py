@@ -49,6 +49,9 @@ def calibrate(
         if (failure := calls.open(SOURCE, CASES)) is not None:
             raise RunnerFailed(f"calibration: {failure.message}")
         samples = [sample for case in CASES for sample in _samples(calls, case)]
+    except RunnerFailed as error:
+        runner.close()
+        raise RunnerFailed(f"{error}: {runner.stderr.text()}") from error
     finally:
         calls.close()
         runner.close()

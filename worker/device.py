@@ -73,7 +73,7 @@ class Gpu:
 
     def __init__(self, settings: WorkerSettings) -> None:
         """Make the context and remember how much memory is in use."""
-        from worker.gpu import GpuGround, memory_in_use  # noqa: PLC0415  (needs a driver)
+        from worker.gpu import SPARE_BYTES, GpuGround, memory_in_use  # noqa: PLC0415  (a driver)
 
         self._limits = settings.limits
         self.ground = GpuGround()
@@ -82,7 +82,7 @@ class Gpu:
         if settings.library_path:
             self.environment["LD_LIBRARY_PATH"] = settings.library_path
         self.sandbox = replace(settings.sandbox, gpu_minors=tuple(_minors(uuid)))
-        self._baseline_bytes = memory_in_use()
+        self._allowed_bytes = memory_in_use() + settings.spares * SPARE_BYTES
 
     def calibrate(self, start: Callable[[], RunnerProcess]) -> Calibration | None:
         """Measure overhead and staging."""
@@ -99,7 +99,7 @@ class Gpu:
         from worker.gpu import GpuUnhealthy, prove  # noqa: PLC0415
 
         try:
-            prove(self._baseline_bytes)
+            prove(self._allowed_bytes)
         except GpuUnhealthy as error:
             return str(error)
         return None

@@ -101,13 +101,18 @@ class CpuGround:
 
     def stage(self, image: Image, arena: Arena, place: Place) -> float:
         """Copy. There is nothing to time."""
-        copy_into(image, arena, place)
+        copy_host(image, arena, place)
+        copy_device(image, arena, place)
         return 0.0
 
 
-def copy_into(image: Image, arena: Arena, place: Place) -> None:
-    """Copy an image to its place: one copy in either piece."""
+def copy_host(image: Image, arena: Arena, place: Place) -> None:
+    """Copy what lies in host memory."""
     arena.host.tensor[place.host_offset :][: len(image.host)].copy_(image.host)
+
+
+def copy_device(image: Image, arena: Arena, place: Place) -> None:
+    """Copy what lies on the device, at once."""
     arena.device.tensor[place.device_offset :][: len(image.device)].copy_(image.device)
 
 

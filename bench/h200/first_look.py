@@ -1,4 +1,4 @@
-"""A judge on this machine's GPU, without Redis or HTTP: start-up, official cases, times. JSON out."""
+"""A judge on this machine's GPU, without Redis or HTTP: start-up, official cases, times."""
 
 import json
 import sys
@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from contract.submission import Limits, Mode
+from contract.verdict import Verdict
 from kernels.problems import NVFP4_GROUP_GEMM
 from tests.worker.judge_harness import running_judge
 from worker.settings import WorkerSettings
@@ -15,7 +16,7 @@ KERNELS = sys.argv[2:] or ["portable"]
 HONEST = Path("tests/candidates/honest_torch.py").read_bytes()
 
 
-def summary(verdict) -> dict:
+def summary(verdict: Verdict) -> dict[str, object]:
     return {
         "summary": verdict.summary,
         "log": verdict.log.stderr[-1500:],
