@@ -75,7 +75,7 @@ WAITERS_LOOK_AGAIN_S = 5.0
 HEARTBEAT_S = 1.0
 PAGE_SCANS = 5_000
 """Jobs looked at for one page of a list."""
-_STREAM_ID = re.compile(r"\d{1,19}-\d{1,19}")
+_STREAM_ID = re.compile("[0-9]{1,19}-[0-9]{1,19}")
 _LARGEST_PAGE = 200
 
 
@@ -183,7 +183,7 @@ class JobQueue:
             InvalidSubmission: `cursor` is none of ours.
 
         """
-        if cursor is not None and not re.fullmatch(r"\d{1,15}", cursor):
+        if cursor is not None and not re.fullmatch("[0-9]{1,15}", cursor):
             raise InvalidSubmission("cursor", "must be the next_cursor of an earlier page")
         following, records = await self._store.run(
             scripts.PAGE,

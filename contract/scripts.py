@@ -1,97 +1,9 @@
-"""The Lua scripts of the queue, one a transition. Only `contract.store` runs them.
+"""The Lua scripts of the queue, one a transition. Only `contract.store` runs them."""
 
-Every script is the prelude and a body. ARGV[1] is JSON with the settings and the named arguments
-(`given`), further ARGV are blobs. Key names are made here and nowhere else, from the prefix; they
-are not declared in KEYS, so this needs one server, not a cluster. `now` is the server's clock in
-ms. EVAL only, as Redis 6.2 has no FUNCTION.
-"""
-
-_PRELUDE = """
-local given = cjson.decode(ARGV[1])
-local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local DAY_MS = 86400000
-
-local function key(...) return table.concat({given.prefix, ...}, ':') end
-
-local function ring(...) redis.call('PUBLISH', key('bell'), table.concat({...}, ':')) end
-
-local function event(id, kind, data)
-  redis.call('XADD', key('events', id), 'MAXLEN', '~', given.events_kept, '*',
-    'type', kind, 'data', data)
-  ring('event', id)
-end
-
-local function enter(id, state)
-  redis.call('HSET', key('job', id), 'state', state)
-  event(id, 'state', cjson.encode({state = state}))
-end
-
-local function job(id, ...) return redis.call('HMGET', key('job', id), ...) end
-
-local function member(number, id) return string.format('%012d:%s', tonumber(number), id) end
-
--- What a reader gets of a job: its fields, and its place if it waits.
-local function record(id)
-  local fields = redis.call('HGETALL', key('job', id))
-  if #fields == 0 then return false end
-  local at = job(id, 'state', 'device', 'number')
-  local rank = at[1] == 'queued' and redis.call('ZRANK', key('queue', at[2]), member(at[3], id))
-  return {fields, rank and rank + 1}
-end
-
-local function enqueue(id)
-  local at = job(id, 'device', 'number', 'score')
-  redis.call('ZADD', key('queue', at[1]), at[3], member(at[2], id))
-  redis.call('SADD', key('devices'), at[1])
-  redis.call('HSETNX', key('clock', at[1]), 'round', 0)
-  redis.call('PERSIST', key('clock', at[1]))
-  redis.call('HSET', key('job', id), 'queued_at', now)
-  enter(id, 'queued')
-  ring('device', at[1])
-end
-
-local function dequeue(id)
-  local at = job(id, 'device', 'number')
-  redis.call('ZREM', key('queue', at[1]), member(at[2], id))
-  if redis.call('EXISTS', key('queue', at[1])) == 0 then
-    redis.call('SREM', key('devices'), at[1])
-    redis.call('PEXPIRE', key('clock', at[1]), DAY_MS)
-  end
-end
-
-local function requeue(id)
-  redis.call('ZREM', key('leases'), id)
-  redis.call('HDEL', key('job', id), 'lease', 'worker', 'started_at', 'progress')
-  enqueue(id)
-end
-
-local function close(id, state)
-  redis.call('ZREM', key('leases'), id)
-  redis.call('HSET', key('job', id), 'finished_at', now)
-  enter(id, state)
-  redis.call('ZADD', key('ended'), now, id .. ':' .. job(id, 'owner')[1])
-  for _, kind in ipairs({'job', 'spec', 'source', 'verdict', 'events'}) do
-    redis.call('PEXPIRE', key(kind, id), given.retention_ms)
-  end
-  ring('ended', id)
-end
-
-local function fail(id, reason, message)
-  redis.call('HSET', key('job', id), 'error', cjson.encode({reason = reason, message = message}))
-  close(id, 'failed')
-end
-
--- Whether a lease still holds: nil if it does, else how it was lost.
-local function lost(id)
-  local at = job(id, 'state', 'lease')
-  if at[1] == 'running' and at[2] == given.token then return nil end
-  return at[1] == 'cancelled' and 'cancelled' or 'lost'
-end
-"""
+from contract.prelude import PRELUDE
 
 SUBMIT = (
-    _PRELUDE
+    PRELUDE
     + """
 -- The client chose the id, so a command repeated after a lost connection finds its own job.
 if redis.call('EXISTS', key('job', given.id)) == 1 then return {'accepted', record(given.id)} end
@@ -130,17 +42,17 @@ return {'accepted', record(given.id)}
 )
 
 GET = (
-    _PRELUDE
+    PRELUDE
     + """
 local found = record(given.id)
 return found and {found, redis.call('GET', key('verdict', given.id))}
 """
 )
 
-SOURCE = _PRELUDE + "return redis.call('GET', key('source', given.id))"
+SOURCE = PRELUDE + "return redis.call('GET', key('source', given.id))"
 
 PAGE = (
-    _PRELUDE
+    PRELUDE
     + """
 local index = given.owner and key('jobs', given.owner) or key('jobs')
 local before, found, scanned = given.before and '(' .. given.before or '+inf', {}, 0
@@ -161,7 +73,7 @@ return {string.sub(before, 2), found}
 )
 
 EVENTS = (
-    _PRELUDE
+    PRELUDE
     + """
 local state = job(given.id, 'state')[1]
 return state and {state,
@@ -170,7 +82,7 @@ return state and {state,
 )
 
 CANCEL = (
-    _PRELUDE
+    PRELUDE
     + """
 local state = job(given.id, 'state')[1]
 if state == 'queued' then dequeue(given.id) end
@@ -182,7 +94,7 @@ end
 )
 
 HEARTBEAT = (
-    _PRELUDE
+    PRELUDE
     + """
 redis.call('SET', key('worker', given.worker), ARGV[2], 'PX', 3 * given.beat_ms)
 redis.call('ZADD', key('workers'), now, given.worker)
@@ -191,7 +103,7 @@ for _, device in ipairs(given.serves) do redis.call('ZADD', key('served'), now, 
 )
 
 GOODBYE = (
-    _PRELUDE
+    PRELUDE
     + """
 redis.call('DEL', key('worker', given.worker))
 redis.call('ZREM', key('workers'), given.worker)
@@ -199,7 +111,7 @@ redis.call('ZREM', key('workers'), given.worker)
 )
 
 WORKERS = (
-    _PRELUDE
+    PRELUDE
     + """
 local live = {}
 local rows = redis.call('ZRANGE', key('workers'), 0, -1, 'WITHSCORES')
@@ -212,7 +124,7 @@ return live
 )
 
 DEPTH = (
-    _PRELUDE
+    PRELUDE
     + """
 local depth = {}
 for _, device in ipairs(redis.call('SMEMBERS', key('devices'))) do
@@ -223,7 +135,7 @@ return depth
 )
 
 CLAIM = (
-    _PRELUDE
+    PRELUDE
     + """
 local function lease(id)
   return {record(id), redis.call('GET', key('spec', id)), redis.call('GET', key('source', id))}
@@ -265,7 +177,7 @@ return lease(id)
 )
 
 RENEW = (
-    _PRELUDE
+    PRELUDE
     + """
 local how = lost(given.id)
 if not how then redis.call('ZADD', key('leases'), now + given.lease_ms, given.id) end
@@ -273,10 +185,10 @@ return how
 """
 )
 
-HOLDS = _PRELUDE + "return lost(given.id)"
+HOLDS = PRELUDE + "return lost(given.id)"
 
 PROGRESS = (
-    _PRELUDE
+    PRELUDE
     + """
 local how = lost(given.id)
 if how then return how end
@@ -286,7 +198,7 @@ event(given.id, 'progress', ARGV[2])
 )
 
 FINISH = (
-    _PRELUDE
+    PRELUDE
     + """
 local at = job(given.id, 'state', 'lease')
 if at[1] == 'finished' and at[2] == given.token then return end
@@ -299,7 +211,7 @@ close(given.id, 'finished')
 )
 
 RELEASE = (
-    _PRELUDE
+    PRELUDE
     + """
 if job(given.id, 'released')[1] == given.token then return end
 local how = lost(given.id)
@@ -318,7 +230,7 @@ end
 )
 
 REAP = (
-    _PRELUDE
+    PRELUDE
     + """
 -- What is past its retention leaves the indices; its own keys expire by themselves.
 for _, row in ipairs(redis.call('ZRANGEBYSCORE', key('ended'), '-inf', now - given.retention_ms,

@@ -68,6 +68,8 @@ async def _reap(queue: JobQueue, beat_s: float, stopping: asyncio.Event) -> None
                 log.info("job reaped", extra={"job": job_id})
         except QueueUnavailable as error:
             log.warning("reaper waits for the queue", extra={"reason": str(error)})
+        except Exception:
+            log.exception("reaper failed")  # the next round may succeed; jobs hang without one
         try:
             async with asyncio.timeout(beat_s):
                 await stopping.wait()
