@@ -169,7 +169,10 @@ def build_landlock(settings: SandboxSettings) -> Landlocked:
     visible = find_visible(settings.gpu_minors)
     closed = [str(folder) for folder in visible.folders if is_hidden(folder)]
     if closed:
-        raise SandboxUnavailable(f"only root may enter a folder above {', '.join(closed)}")
+        raise SandboxUnavailable(
+            f"only root may enter a folder above {', '.join(closed)}: chmod o+x that folder, or "
+            "install elsewhere"
+        )
     devices = [Path("/dev") / name for name in DEVICES]
     # CUDA writes the names of its threads into /proc, and gives up where it may not.
     proc = [Path("/proc")] if visible.devices else []

@@ -1,9 +1,9 @@
 """From root to a candidate's uid, then a command: `step_down.py KEY=VALUE... -- COMMAND...`.
 
 Runs as a program, before anything of a candidate does. The command is bubblewrap, or, where no
-namespaces are allowed, the candidate itself behind a Landlock ruleset and the filter. It imports as
-little as it can: each start of a runner waits for it, and `json`, `pathlib` and `typing` take longer
-than all else that happens here.
+namespaces are allowed, the candidate itself behind a Landlock ruleset and the filter. It imports
+little: each start of a runner waits for it, and `json`, `pathlib` and `typing` take longer than all
+else that happens here.
 
     enter=FILE        write 0 there, which enters a control group
     limit=N:BOUND     a resource limit by its number
