@@ -6,6 +6,7 @@ Nothing is stored before everything is checked: a bad request leaves no job behi
 import asyncio
 import json
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,10 +19,12 @@ from contract.submission import Mode, Submission, official_cases, problem_named
 from service.job_request import safe_filename
 from service.request_body import SentJob
 from service.settings import ServiceSettings
-from service.source_check import Refusal
+from service.source_check import Refusal, check
 
 SERVED_MODES = (Mode.TEST, Mode.BENCHMARK)
 """The others of `Mode` are known and not served by this version."""
+SMALL_BYTES = 32 << 10
+"""Parsed on the spot, in some milliseconds and megabytes. A larger file gets a process."""
 CHECKER = Path(__file__).with_name("source_check.py")
 OWN_GRAMMAR = sys.version_info[:2]
 ANONYMOUS = "anonymous"
@@ -85,8 +88,12 @@ class Admission:
         )
 
     async def _check_source(self, source: bytes, grammar: tuple[int, int] | None) -> None:
-        async with self._checks:
-            refusal = await refusal_of(source, grammar, self._settings.source_check_s)
+        if len(source) <= SMALL_BYTES:
+            with warnings.catch_warnings(action="ignore"):
+                refusal = check(source, grammar)
+        else:
+            async with self._checks:
+                refusal = await refusal_of(source, grammar, self._settings.source_check_s)
         if refusal is not None:
             where = {name: value for name, value in refusal._asdict().items() if name != "message"}
             raise InvalidSubmission(
