@@ -4,7 +4,9 @@ EvaluationError
     InvalidSubmission        the client can mend it                            422
         SourceTooLarge                                                         413
     IdempotencyConflict      same key, another body                            422
-    JobNotFound                                                                404
+    NotAuthenticated         no key, or none of ours                           401
+    NotAllowed               the key's role is too low                         403
+    JobNotFound              or it is somebody else's                          404
     QueueFull                carries the length and a wait                     503, Retry-After
     QueueUnavailable         Redis is away                                     503, Retry-After
     LeaseLost                cancelled, expired or taken over: write nothing
@@ -34,8 +36,16 @@ class IdempotencyConflict(EvaluationError):
     """The Idempotency-Key was used before with another body."""
 
 
+class NotAuthenticated(EvaluationError):
+    """A key is needed, and none was given, or one that does not hold."""
+
+
+class NotAllowed(EvaluationError):
+    """The key holds, and its role is too low for this."""
+
+
 class JobNotFound(EvaluationError):
-    """No such job, or it is past its retention."""
+    """No such job, or it is past its retention, or somebody else's."""
 
 
 class QueueFull(EvaluationError):

@@ -88,7 +88,8 @@ class JobQueue:
     def __init__(self, redis: Redis, settings: QueueSettings | None = None) -> None:
         """Take over a client that leaves bytes as they are; `close` closes it."""
         self._settings = settings or QueueSettings()
-        self._store = Store(redis, self._settings)
+        self.store = Store(redis, self._settings)
+        """Runs scripts; keys, quotas, deliveries and figures share its connections."""
         self._bell = Bell(redis, f"{self._settings.prefix}:bell")
 
     @classmethod
@@ -100,11 +101,11 @@ class JobQueue:
     async def close(self) -> None:
         """Close the connections."""
         await self._bell.close()
-        await self._store.close()
+        await self.store.close()
 
     async def ping(self) -> None:
         """Ask Redis for a sign of life."""
-        await self._store.ping()
+        await self.store.ping()
 
     # The service's side
 
@@ -127,7 +128,7 @@ class JobQueue:
         """
         job_id = secrets.token_hex(16)
         spec = submission.model_dump_json()
-        reply = await self._store.run(
+        reply = await self.store.run(
             scripts.SUBMIT,
             spec,
             *([] if submission.source is None else [submission.source]),
@@ -154,7 +155,7 @@ class JobQueue:
             JobNotFound: there is none, or it is past its retention.
 
         """
-        reply = await self._store.run(scripts.GET, id=job_id)
+        reply = await self.store.run(scripts.GET, id=job_id)
         if reply is None:
             raise JobNotFound(job_id)
         record, verdict = reply
@@ -162,7 +163,7 @@ class JobQueue:
 
     async def source(self, job_id: str) -> bytes | None:
         """Return the source as it was sent, None for a built-in kernel or an unknown job."""
-        source: bytes | None = await self._store.run(scripts.SOURCE, id=job_id)
+        source: bytes | None = await self.store.run(scripts.SOURCE, id=job_id)
         return source
 
     async def list(
@@ -185,7 +186,7 @@ class JobQueue:
         """
         if cursor is not None and not re.fullmatch("[0-9]{1,15}", cursor):
             raise InvalidSubmission("cursor", "must be the next_cursor of an earlier page")
-        following, records = await self._store.run(
+        following, records = await self.store.run(
             scripts.PAGE,
             owner=owner,
             state=state,
@@ -206,7 +207,7 @@ class JobQueue:
             JobNotFound: there is none.
 
         """
-        await self._store.run(scripts.CANCEL, id=job_id)
+        await self.store.run(scripts.CANCEL, id=job_id)
         return await self.get(job_id)
 
     async def wait(self, job_id: str, timeout_s: float) -> Job:
@@ -251,7 +252,7 @@ class JobQueue:
 
     async def _events_after(self, job_id: str, last: str) -> tuple[bool, Sequence[JobEvent]]:
         try:
-            reply = await self._store.run(scripts.EVENTS, id=job_id, after=last)
+            reply = await self.store.run(scripts.EVENTS, id=job_id, after=last)
         except QueueUnavailable:
             return False, []
         if reply is None:
@@ -261,7 +262,7 @@ class JobQueue:
 
     async def workers(self) -> Sequence[WorkerInfo]:
         """Return the workers that beat of late."""
-        reply = await self._store.run(scripts.WORKERS)
+        reply = await self.store.run(scripts.WORKERS)
         return [
             WorkerInfo.model_validate_json(info).model_copy(
                 update={"heartbeat_at": time_from(beat)}
@@ -271,20 +272,20 @@ class JobQueue:
 
     async def depth(self) -> dict[str, int]:
         """Return how many jobs wait, by device; a device for which none waits is left out."""
-        reply = await self._store.run(scripts.DEPTH)
+        reply = await self.store.run(scripts.DEPTH)
         return {device.decode(): waiting for device, waiting in reply}
 
     # The worker's side
 
     async def heartbeat(self, worker: WorkerInfo) -> None:
         """Show a worker as alive for three beats."""
-        await self._store.run(
+        await self.store.run(
             scripts.HEARTBEAT, worker.model_dump_json(), worker=worker.id, serves=worker.serves
         )
 
     async def goodbye(self, worker_id: str) -> None:
         """Take a worker off the list."""
-        await self._store.run(scripts.GOODBYE, worker=worker_id)
+        await self.store.run(scripts.GOODBYE, worker=worker_id)
 
     async def claim(self, worker: WorkerInfo, wait_s: float) -> Lease | None:
         """Take the next job of the devices that a worker serves; None if none came in `wait_s`.
@@ -304,7 +305,7 @@ class JobQueue:
     async def _claim(self, worker: WorkerInfo) -> Lease | None:
         token = secrets.token_hex(16)
         claiming = asyncio.ensure_future(
-            self._store.run(scripts.CLAIM, worker=worker.id, serves=worker.serves, token=token)
+            self.store.run(scripts.CLAIM, worker=worker.id, serves=worker.serves, token=token)
         )
         try:
             reply = await asyncio.shield(claiming)
@@ -388,11 +389,11 @@ class JobQueue:
         Everybody calls it every beat; when nobody has for half a
         lease, Redis was away, and nothing is reaped for one lease.
         """
-        return [job_id.decode() for job_id in await self._store.run(scripts.REAP)]
+        return [job_id.decode() for job_id in await self.store.run(scripts.REAP)]
 
     async def _write(
         self, lease: Lease, script: str, *blobs: str | bytes, **arguments: object
     ) -> None:
-        how = await self._store.run(script, *blobs, id=lease.job.id, token=lease.token, **arguments)
+        how = await self.store.run(script, *blobs, id=lease.job.id, token=lease.token, **arguments)
         if how is not None:
             raise LeaseLost(cancelled=how == b"cancelled")

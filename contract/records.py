@@ -30,7 +30,7 @@ def fields_of(submission: Submission, job_id: str, owner: str) -> dict[str, str]
 
 def job_from(record: Record, verdict: bytes | None = None) -> Job:
     """Read a job."""
-    fields, position = _fields(record[0]), record[1]
+    fields, position = fields_from(record[0]), record[1]
     progress, error = fields.get("progress"), fields.get("error")
     return Job(
         id=fields["id"],
@@ -57,7 +57,7 @@ def job_from(record: Record, verdict: bytes | None = None) -> Job:
 
 def summary_from(record: Record) -> JobSummary:
     """Read a job for a list."""
-    headline = _fields(record[0]).get("headline")
+    headline = fields_from(record[0]).get("headline")
     return JobSummary(
         job=job_from(record),
         headline=Headline.model_validate_json(headline) if headline else None,
@@ -84,7 +84,7 @@ def headline_of(verdict: Verdict) -> Headline:
 
 def event_from(entry: Sequence[Any]) -> JobEvent:
     """Read one entry of a job's stream."""
-    fields = _fields(entry[1])
+    fields = fields_from(entry[1])
     return JobEvent.model_validate(
         {"id": entry[0].decode(), "type": fields["type"], "data": json.loads(fields["data"])}
     )
@@ -99,7 +99,8 @@ def _time_or_none(ms: str | None) -> datetime | None:
     return None if ms is None else time_from(ms)
 
 
-def _fields(flat: Sequence[bytes]) -> Mapping[str, str]:
+def fields_from(flat: Sequence[bytes]) -> Mapping[str, str]:
+    """Read a hash, which Redis returns as a flat list."""
     return {
         name.decode(): value.decode() for name, value in zip(flat[::2], flat[1::2], strict=True)
     }

