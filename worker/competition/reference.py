@@ -35,8 +35,10 @@ def ref_kernel(data: Any) -> list[torch.Tensor]:  # noqa: ANN401
     abc, scales, _, _ = data
     outputs = []
     for (a, b, c), (sfa, sfb) in zip(abc, scales, strict=True):
-        rows = dequantize(a[..., 0].view(torch.uint8), sfa[..., 0].view(torch.uint8))
-        columns = dequantize(b[..., 0].view(torch.uint8), sfb[..., 0].view(torch.uint8))
+        rows, columns = (
+            dequantize(x[..., 0].view(torch.uint8), scale.to(x.device)[..., 0].view(torch.uint8))
+            for x, scale in ((a, sfa), (b, sfb))
+        )
         outputs.append((rows @ columns.T).to(c.dtype).unsqueeze(-1))
     return outputs
 
