@@ -15,6 +15,7 @@ Theory of operation
 """
 
 import array
+import gc
 import importlib.util
 import os
 import signal
@@ -94,6 +95,9 @@ def main() -> None:
     answer, candidate = import_candidate(source)
     judge.send(answer.pack())
     control = None if emulated else ControlPage(mapping)
+    stopwatch = Stopwatch()
+    gc.collect()
+    gc.freeze()  # what was imported is looked at no more, in nobody's time
     while candidate is not None:
         record = judge.recv(CALL_BYTES)
         if not record:
@@ -102,7 +106,7 @@ def main() -> None:
         place = Place(call.host_offset, call.device_offset)
         shapes = read_shapes(mapping, call.host_offset, call.groups)
         slot = Slot.over(host, device, place, shapes)
-        judge.send(run_call(candidate, call.token, slot, control).pack())
+        judge.send(run_call(candidate, call.token, slot, control, stopwatch).pack())
 
 
 def receive_job(judge: socket.socket) -> tuple[Job, Sequence[int]]:
@@ -136,11 +140,28 @@ def import_candidate(source: bytes) -> tuple[Answer, Candidate | None]:
     return Answer(0, Status.IMPORTED), candidate
 
 
-def run_call(candidate: Candidate, token: int, slot: Slot, control: ControlPage | None) -> Answer:
+class Stopwatch:
+    """Two events that exist before they are needed: torch makes one when it is first recorded."""
+
+    def __init__(self) -> None:
+        """Make them."""
+        self.begin, self.end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.begin.record()
+        self.end.record()
+        torch.cuda.synchronize()
+
+
+def run_call(
+    candidate: Candidate,
+    token: int,
+    slot: Slot,
+    control: ControlPage | None,
+    stopwatch: Stopwatch,
+) -> Answer:
     """Call the candidate once and put what it returned into the slot."""
     data = submission_data(slot.operands, slot.outputs)
     given = [c for _, _, c in data[0]]
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin, end = stopwatch.begin, stopwatch.end
     if control is not None:
         while control.released() != token:
             pass
