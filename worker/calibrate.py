@@ -64,7 +64,7 @@ def calibrate(
         staging_us_per_byte=copy_us,
         flush_us=flush_us,
         flush_bytes=ground.flush_bytes,
-        switch_us=max(0.0, overhead_us - IDLE_US),
+        hidden_us=flush_us + max(0.0, overhead_us - IDLE_US),
         samples=len(samples),
     )
 

@@ -21,6 +21,8 @@ from worker.protocol import Job, Status
 from worker.runner_process import Answered, End, RunnerProcess, source_memfd
 from worker.sampling import Calibration, Sample
 
+WAKE_S: Final = 5.0
+ANSWER_S: Final = 1.0
 STAGINGS: Final = 2
 """A staging that is too slow is repeated once: twice is no accident."""
 
@@ -144,15 +146,28 @@ class Calls:
                 return self._runner.answer(token, limit_s, self._cancel_fd), 0.0
             finally:
                 self._clock.stop()
-        token = self._runner.prepare(place, groups)
+        return self._release_timed(image, arena, place, limit_s)
+
+    def _release_timed(
+        self, image: Image, arena: Arena, place: Place, limit_s: float
+    ) -> Failure | tuple[End, float]:
+        """Stage, wake the runner, cover the device with a flush, and release behind it."""
+        control = ControlPage(arena.host.mapping)
+        token = self._runner.prepare(place, len(image.slot.outputs))
         if (foreign := self._stage_alone(image, arena, place)) is not None:
             return foreign
         self._clock.start()
         try:
-            control = ControlPage(arena.host.mapping)
-            return self._runner.release(token, control, limit_s, self._cancel_fd)
+            if not self._runner.wake(token, control, WAKE_S, self._cancel_fd):
+                return self._runner.answer(token, ANSWER_S, self._cancel_fd), 0.0
+            self._ground.cover()
+            end, wall_us = self._runner.release(token, control, limit_s, self._cancel_fd)
         finally:
             self._clock.stop()
+        covered_us = self._ground.covered_us()
+        if self._calibration is not None and covered_us > self._calibration.cover_limit_us:
+            return _resident(f"a flush took {covered_us:.0f} us")
+        return end, wall_us - covered_us
 
     def _stage_alone(self, image: Image, arena: Arena, place: Place) -> Failure | None:
         """Stage, and see by how long it took that nobody else used the device."""
@@ -163,11 +178,11 @@ class Calls:
         for _ in range(STAGINGS):
             if self._ground.stage(image, arena, place) <= limit_us:
                 return None
-        return Failure(
-            "rejected",
-            "resident_kernel",
-            f"the device was in use between calls: staging took over {limit_us:.0f} us, twice",
-        )
+        return _resident(f"staging took over {limit_us:.0f} us, twice")
+
+
+def _resident(how: str) -> Failure:
+    return Failure("rejected", "resident_kernel", f"the device was in use outside of a call: {how}")
 
 
 def wrong_values(

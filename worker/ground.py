@@ -83,10 +83,13 @@ class Ground(Protocol):
         """Allocate the device piece of an arena."""
 
     def stage(self, image: Image, arena: Arena, place: Place) -> float:
-        """Copy an image into the arena and leave nothing of it in a cache.
+        """Copy an image into the arena; return the microseconds that the device took."""
 
-        Returns the microseconds that the device took.
-        """
+    def cover(self) -> None:
+        """Begin to flush the caches, which keeps the device busy: work queues behind it."""
+
+    def covered_us(self) -> float:
+        """Return how long that was."""
 
 
 class CpuGround:
@@ -103,6 +106,13 @@ class CpuGround:
         """Copy. There is nothing to time."""
         copy_host(image, arena, place)
         copy_device(image, arena, place)
+        return 0.0
+
+    def cover(self) -> None:
+        """There is nothing to flush."""
+
+    def covered_us(self) -> float:
+        """Nothing was."""
         return 0.0
 
 

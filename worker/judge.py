@@ -27,10 +27,10 @@ OWN_CALLS: Final = 2
 """Calls of a case on its own distribution before anything is timed."""
 SAMPLES: Final = 20
 """Timed calls of a case at least, and as many again until the spread is small."""
-MOST_SAMPLES: Final = 100
+MOST_SAMPLES: Final = 60
 SETTLED: Final = 0.02
 """A spread p10..p90 below this share of the median needs no more samples."""
-SAMPLING_S: Final = 30.0
+SAMPLING_S: Final = 15.0
 """No more samples of a case once it has taken this long, ours included."""
 
 

@@ -51,6 +51,7 @@ COMPILER_WORDS: Final = (
     "ptxas",
     "nvcc",
 )
+TOUCHES: Final = 3
 DESCRIPTORS: Final = 3
 MEMORY_WORDS: Final = ("can't allocate memory", "CUDA out of memory", "std::bad_alloc")
 
@@ -146,9 +147,16 @@ class Stopwatch:
     def __init__(self) -> None:
         """Make them."""
         self.begin, self.end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        self.begin.record()
-        self.end.record()
-        torch.cuda.synchronize()
+        self._touched = torch.zeros(32, device="cuda")
+        self.warm_up()
+
+    def warm_up(self) -> None:
+        """Launch, record and synchronise a few times: the next time is as quick as it gets."""
+        for _ in range(TOUCHES):
+            self.begin.record()
+            self._touched.add_(1)
+            self.end.record()
+            torch.cuda.synchronize()
 
 
 def run_call(
@@ -163,6 +171,10 @@ def run_call(
     given = [c for _, _, c in data[0]]
     begin, end = stopwatch.begin, stopwatch.end
     if control is not None:
+        while control.woken() != token:
+            pass
+        stopwatch.warm_up()
+        control.say_awake(token)
         while control.released() != token:
             pass
     try:

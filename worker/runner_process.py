@@ -7,7 +7,7 @@ import select
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -154,26 +154,39 @@ class RunnerProcess:
         """Wait for the answer to a call."""
         return self._receive(token, time.monotonic() + limit_s, limit_s, cancel_fd)
 
+    def wake(self, token: int, control: ControlPage, limit_s: float, cancel_fd: int) -> bool:
+        """Have the runner touch the device; False where it ended or did not in time."""
+        control.wake(token)
+        return self._spin(control.awake, token, limit_s, cancel_fd) is not None
+
     def release(
         self, token: int, control: ControlPage, limit_s: float, cancel_fd: int
     ) -> tuple[End, float]:
         """Release an announced call; return its end, and the microseconds until it was done."""
         started_ns = time.perf_counter_ns()
         control.release(token)
+        finished_ns = self._spin(control.finished, token, limit_s, cancel_fd)
+        if finished_ns is None and not self._news(cancel_fd, 0):
+            self.destroy()
+            return Overran(limit_s), 0.0
+        wall_us = ((finished_ns or time.perf_counter_ns()) - started_ns) / 1e3
+        return self.answer(token, max(limit_s - wall_us / 1e6, ANSWER_S), cancel_fd), wall_us
+
+    def _spin(
+        self, word: Callable[[], int], token: int, limit_s: float, cancel_fd: int
+    ) -> int | None:
+        """Return when a word became the token; None at the limit, or where the socket speaks."""
+        started_ns = time.perf_counter_ns()
         looks = 0
-        while control.finished() != token:
+        while word() != token:
             looks += 1
             if looks % SPINS == 0:
-                if self._news(cancel_fd, 0):
-                    break
                 waited_s = (time.perf_counter_ns() - started_ns) / 1e9
-                if waited_s > limit_s:
-                    self.destroy()
-                    return Overran(limit_s), 0.0
+                if waited_s > limit_s or self._news(cancel_fd, 0):
+                    return None
                 if waited_s > SPIN_S:
                     time.sleep(SPIN_S / 100)
-        wall_us = (time.perf_counter_ns() - started_ns) / 1e3
-        return self.answer(token, max(limit_s - wall_us / 1e6, ANSWER_S), cancel_fd), wall_us
+        return time.perf_counter_ns()
 
     def _receive(self, token: int, deadline_s: float, limit_s: float, cancel_fd: int) -> End:
         left_s = max(0.0, deadline_s - time.monotonic())

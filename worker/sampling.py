@@ -43,14 +43,20 @@ class Calibration:
     """p10..p90 of the overhead."""
     staging_us_per_byte: float
     flush_us: float
+    """All flushes before a call."""
     flush_bytes: int
-    switch_us: float
-    """How much launching hides behind the context switch."""
+    hidden_us: float
+    """How much launching hides behind the flush and the context switch."""
     samples: int
 
     def staging_limit_us(self, size_bytes: int) -> float:
         """Return what staging may take unless somebody else is on the device."""
-        return 3 * (self.flush_us + size_bytes * self.staging_us_per_byte) + 500
+        return 3 * size_bytes * self.staging_us_per_byte + 500
+
+    @property
+    def cover_limit_us(self) -> float:
+        """Return what the flushes before a call may take, likewise."""
+        return 1.5 * self.flush_us + 200
 
 
 def timing_of(
@@ -76,7 +82,7 @@ def timing_of(
         end_to_end_us=wall_us,
         unstable=p90_us - p10_us > UNSTABLE * median_us,
         launch_bound=statistics.median(sample.host_us for sample in samples)
-        > calibration.switch_us,
+        > calibration.hidden_us,
         tflops=case.flops / median_us / 1e6,
         gbytes_per_s=bytes_moved(case) / median_us / 1e3,
         speed_of_light_us=light_us,

@@ -3,8 +3,8 @@
     python bench/h200/trust.py OUT.json [KERNEL ...]
 
 Each kernel is timed by the judge through the whole road (sandbox, arena, cold caches), and by
-`triton.testing.do_bench` in a process of its own. `do_bench` flushes the caches as well, but calls the
-kernel again and again on one set of operands.
+`triton.testing.do_bench` in a process of its own. `do_bench` flushes the caches as well, but calls
+the kernel again and again on one set of operands.
 """
 
 import json
@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from contract.submission import Limits, Mode
+from kernels.catalog import MODULES
 from kernels.problem import Case
 from kernels.problems import NVFP4_GROUP_GEMM
 from tests.worker.judge_harness import running_judge
@@ -32,8 +33,9 @@ module = importlib.import_module(sys.argv[1])
 found = []
 for case in CASES:
     operands = draw(case, 1)
-    on_device = [GroupOperands(*(getattr(g, n).cuda() for n in ("a", "b", "sfa", "sfb", "sfa_blocked", "sfb_blocked"))) for g in operands]
-    outputs = [torch.empty(m, n, dtype=torch.float16, device="cuda") for m, n, _ in case.groups]
+    names = ("a", "b", "sfa", "sfb", "sfa_blocked", "sfb_blocked")
+    on_device = [GroupOperands(*(getattr(g, n).cuda() for n in names)) for g in operands]
+    outputs = [torch.empty(m, n, device="cuda").half() for m, n, _ in case.groups]
     data = submission_data(on_device, outputs)
     run = lambda: module.custom_kernel(data)
     run()
@@ -46,8 +48,6 @@ print(json.dumps(found))
 def main() -> None:
     """Time everything both ways and write the ratios."""
     out = Path(sys.argv[1])
-    from kernels.catalog import MODULES
-
     found = {}
     with running_judge(WorkerSettings()) as judge:
         environment = judge.ready.environment.model_dump()
@@ -76,8 +76,9 @@ def main() -> None:
                     row["ratio"] = timing.event_median_us / other["median_us"]
                     print(
                         f"  {timing.median_us:8.2f} us [{timing.p10_us:.2f}, {timing.p90_us:.2f}] "
-                        f"do_bench {other['median_us']:8.2f}  ratio {row['ratio']:.3f}  wall-event "
-                        f"{timing.wall_median_us - timing.event_median_us:.1f} over {timing.overhead_us:.1f} "
+                        f"do_bench {other['median_us']:8.2f}  ratio {row['ratio']:.3f}  "
+                        f"wall-event {timing.wall_median_us - timing.event_median_us:.1f} "
+                        f"of {timing.overhead_us:.1f} "
                         f"{timing.method} n={timing.samples} launch_bound={timing.launch_bound}",
                         flush=True,
                     )
