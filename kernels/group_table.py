@@ -34,7 +34,11 @@ class GroupTable:
             rows.append((*addresses, *shape, first_tile))
             first_tile += _tiles(shape, tile)
         columns = list(zip(*rows, strict=True))
-        return torch.tensor(columns, dtype=torch.int64).to(self.device)
+        table = torch.tensor(columns, dtype=torch.int64)
+        if self.device.type == "cpu":
+            return table
+        # From pageable memory the copy would wait for the device, and the launch behind it too.
+        return table.pin_memory().to(self.device, non_blocking=True)
 
 
 def read_groups(data: SubmissionData) -> GroupTable:
