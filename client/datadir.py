@@ -92,3 +92,18 @@ class DataDir:
             f"halfbyte up runs already with its data in {self.path}: "
             f"process {running['pid']} serves {running['url']}"
         )
+
+
+def redis_url_of(data: Path, redis_url: str | None) -> str:
+    """Return `redis_url` where one is given, else that of the `halfbyte up` with its data there.
+
+    Raises:
+        UsageError: none runs there.
+
+    """
+    if redis_url is not None:
+        return redis_url
+    running = DataDir(data).running()
+    if running is None:
+        raise UsageError(f"no halfbyte up runs with its data in {data}; name a --redis URL")
+    return running["redis_url"]

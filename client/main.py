@@ -15,12 +15,14 @@ import typer
 from client import demo as demonstration
 from client import render
 from client import up as local
+from client.admin import app as admin
 from client.api import HalfbyteClient
 from client.cases import read_cases, typed_cases
 from client.child import become, python
-from client.datadir import DataDir
-from client.environment import default_data_dir, inherited
+from client.datadir import redis_url_of
+from client.environment import inherited
 from client.errors import ApiError, ClientError, UsageError
+from client.options import LOCAL, Data, Json, Key, Redis, Url
 from client.terminal import console, plain, plain_lines
 from client.watch import follow, print_json, show
 from client.wire import CaseRequest
@@ -33,13 +35,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(admin, name="admin")
 
-Url = Annotated[str, typer.Option(envvar="HALFBYTE_URL", help="Where the service is.")]
-Key = Annotated[
-    str | None,
-    typer.Option(envvar="HALFBYTE_KEY", show_envvar=True, help="The key it knows you by."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the job as JSON and nothing else.")]
 Mode = Annotated[
     str | None,
     typer.Option(help="test, benchmark, ranked, profile or compile; the service picks one."),
@@ -51,16 +48,6 @@ Cases = Annotated[
     Path | None, typer.Option("--cases", help="JSON file with a list of cases.", metavar="FILE")
 ]
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")]
-Data = Annotated[
-    Path,
-    typer.Option(
-        envvar="HALFBYTE_DATA",
-        default_factory=default_data_dir,
-        show_default="$XDG_STATE_HOME/halfbyte or ~/.local/state/halfbyte",
-        help="Where jobs and logs are kept.",
-    ),
-]
-LOCAL = "http://127.0.0.1:8000"
 
 
 def _version(asked: bool) -> None:
@@ -201,24 +188,10 @@ def demo() -> None:
 
 
 @app.command()
-def worker(
-    data: Data,
-    redis: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            envvar="HALFBYTE_QUEUE_REDIS_URL",
-            help="The service's Redis; default: that of the `halfbyte up` with its data in --data.",
-        ),
-    ] = None,
-) -> None:
+def worker(data: Data, redis: Redis = None) -> None:
     """Start one more worker here, until Ctrl-C."""
-    if redis is None:
-        running = DataDir(data).running()
-        if running is None:
-            raise UsageError(f"no halfbyte up runs with its data in {data}; name a --redis URL")
-        redis = running["redis_url"]
-    become(python("worker.main"), inherited(HALFBYTE_QUEUE_REDIS_URL=redis))
+    url = redis_url_of(data, redis)
+    become(python("worker.main"), inherited(HALFBYTE_QUEUE_REDIS_URL=url))
 
 
 def _client(url: str, key: str | None) -> HalfbyteClient:

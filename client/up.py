@@ -4,6 +4,7 @@ They are started in this order, each stage once the one before is ready, restart
 and stopped in reverse: workers finish or give back what they have, then the API, then redis.
 """
 
+import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -57,6 +58,8 @@ class Local:
         self._data = data
         self._signals = signals
         self._supervisor = Supervisor(data.logs)
+        # Where keys exist, looking for our own workers needs one: only we and the API know it.
+        self._starter_key = secrets.token_hex(32)
         port = _free_port(wanted.host, wanted.port)
         self._port = port
         host = "127.0.0.1" if wanted.host == "0.0.0.0" else wanted.host
@@ -74,8 +77,9 @@ class Local:
         redis_url = self._wanted.redis_url or self._start_redis()
         env = inherited(HALFBYTE_QUEUE_REDIS_URL=redis_url)
         arguments = ("--host", self._wanted.host, "--port", str(self._port))
+        api_env = env | {"HALFBYTE_SERVICE_STARTER_KEY": self._starter_key}
         api = self._supervisor.start(
-            Spec("api", python("service.main", *arguments), env, API_GRACE_S)
+            Spec("api", python("service.main", *arguments), api_env, API_GRACE_S)
         )
         self._await(api, self._api_ready)
         say("api ready")
@@ -135,7 +139,8 @@ class Local:
 
     def _get(self, path: str) -> httpx.Response | None:
         try:
-            return httpx.get(self.url + path, timeout=PROBE_S, trust_env=False)
+            headers = {"Authorization": f"Bearer {self._starter_key}"}
+            return httpx.get(self.url + path, headers=headers, timeout=PROBE_S, trust_env=False)
         except httpx.TransportError:
             return None
 

@@ -16,6 +16,7 @@ from contract.errors import InvalidSubmission
 from contract.job import Job, WorkerInfo, WorkerState
 from contract.queue import JobQueue
 from contract.submission import Mode, Submission, official_cases, problem_named
+from service.access import Caller
 from service.job_request import safe_filename
 from service.request_body import SentJob
 from service.settings import ServiceSettings
@@ -27,8 +28,6 @@ SMALL_BYTES = 32 << 10
 """Parsed on the spot, in some milliseconds and megabytes. A larger file gets a process."""
 CHECKER = Path(__file__).with_name("source_check.py")
 OWN_GRAMMAR = sys.version_info[:2]
-ANONYMOUS = "anonymous"
-"""The owner of every job: there are no keys in this version."""
 
 
 class Admission:
@@ -40,7 +39,7 @@ class Admission:
         self._settings = settings
         self._checks = asyncio.Semaphore(settings.source_checks)
 
-    async def admit(self, sent: SentJob, idempotency_key: str | None = None) -> Job:
+    async def admit(self, sent: SentJob, caller: Caller, idempotency_key: str | None = None) -> Job:
         """Put the job into the queue, or return the one that the key already stands for.
 
         Raises:
@@ -55,7 +54,7 @@ class Admission:
             await self._check_source(sent.source, grammar_of(workers, submission.device))
         return await self._queue.submit(
             submission,
-            ANONYMOUS,
+            caller.owner,
             idempotency_key=idempotency_key,
             digest=sent.request.digest(sent.source),
         )

@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from contract.errors import QueueUnavailable
+from contract.keys import KeyStore
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
+from service.access import Access
 from service.admission import Admission
 from service.metrics import Metrics
 from service.middleware import Observe, SameSite
@@ -23,8 +25,10 @@ from service.settings import ServiceSettings
 log = logging.getLogger(__name__)
 
 
-def create_app(settings: ServiceSettings, queue_settings: QueueSettings) -> FastAPI:
-    """Return the service; it connects when it starts.
+def create_app(
+    settings: ServiceSettings, queue_settings: QueueSettings, *, public: bool = False
+) -> FastAPI:
+    """Return the service; it connects when it starts. `public`: strangers may reach it.
 
     Who sets `app.state.stopping` lets clients that wait for a job have their answers at once.
     """
@@ -33,6 +37,9 @@ def create_app(settings: ServiceSettings, queue_settings: QueueSettings) -> Fast
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         queue = JobQueue.connect(queue_settings)
         app.state.queue = queue
+        app.state.access = Access(
+            KeyStore(queue.store), public=public, starter_key=settings.starter_key
+        )
         app.state.admission = Admission(queue, settings)
         reaper = asyncio.create_task(_reap(queue, queue_settings.beat_s, app.state.stopping))
         yield
@@ -55,7 +62,7 @@ def create_app(settings: ServiceSettings, queue_settings: QueueSettings) -> Fast
     for router in (submitting, jobs, about):
         app.include_router(router)
     app.openapi = description_of(app)  # type: ignore[method-assign]
-    app.add_middleware(SameSite, loopback_only=not settings.trusted_network)
+    app.add_middleware(SameSite, loopback_only=not (public or settings.trusted_network))
     app.add_middleware(Observe, metrics=app.state.metrics)
     return app
 

@@ -1,11 +1,15 @@
-"""What routes are handed: the parts of the running application."""
+"""What routes are handed: who asks, and the parts of the running application."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from contract.keys import Role
 from contract.queue import JobQueue
+from service.access import Access, Caller
 from service.admission import Admission
 from service.metrics import Metrics
 from service.settings import ServiceSettings
@@ -36,6 +40,25 @@ async def _stopping(request: Request) -> asyncio.Event:
     return stopping
 
 
+_bearer = HTTPBearer(
+    auto_error=False, description="A key, `hb_...`; none is needed while the service has no keys."
+)
+
+
+def _caller(role: Role) -> Callable[..., Awaitable[Caller]]:
+    async def with_role(
+        request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+    ) -> Caller:
+        access: Access = request.app.state.access
+        caller = await access.caller(None if given is None else given.credentials)
+        caller.require(role)
+        return caller
+
+    return with_role
+
+
+Reader = Annotated[Caller, Depends(_caller(Role.READ))]
+Submitter = Annotated[Caller, Depends(_caller(Role.SUBMIT))]
 Queue = Annotated[JobQueue, Depends(_queue)]
 Admissions = Annotated[Admission, Depends(_admission)]
 Settings = Annotated[ServiceSettings, Depends(_settings)]

@@ -1,4 +1,7 @@
-"""python -m service.main: read the settings, bind, serve."""
+"""python -m service.main: read the settings, bind, serve.
+
+Strangers are served only where there are keys to tell them apart by.
+"""
 
 import argparse
 import asyncio
@@ -7,11 +10,21 @@ from types import FrameType
 
 import uvicorn
 
+from contract.errors import QueueUnavailable
+from contract.keys import KeyStore
+from contract.queue import JobQueue
 from contract.settings import QueueSettings
 from service.app import create_app
 from service.logs import log_to_stderr
 from service.middleware import is_loopback
 from service.settings import ServiceSettings
+
+REFUSAL = """refused to bind {host}: {reason}. Without keys, whoever reaches the port can run jobs
+and read every source. Either
+- bind 127.0.0.1, make a key (halfbyte admin key create NAME --role admin) and start again; or,
+- where only trusted clients reach the address (a container's port published on loopback, a proxy
+  that asks for a password), set HALFBYTE_SERVICE_TRUSTED_NETWORK=true.
+"""
 
 
 class Server(uvicorn.Server):
@@ -34,17 +47,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--host", default="127.0.0.1", help="address to bind")
     parser.add_argument("--port", type=int, default=8000)
     asked = parser.parse_args(arguments)
-    settings = ServiceSettings()
-    if not (is_loopback(asked.host) or settings.trusted_network):
-        sys.stderr.write(
-            f"refused to bind {asked.host}: this version knows no keys, so whoever reaches the "
-            "port can run jobs and read every source.\nBind 127.0.0.1, or, where only trusted "
-            "clients reach the address (a container's port published on loopback, a proxy that "
-            "asks for a password), set HALFBYTE_SERVICE_TRUSTED_NETWORK=true.\n"
-        )
+    settings, queue_settings = ServiceSettings(), QueueSettings()
+    public = not (is_loopback(asked.host) or settings.trusted_network)
+    reason = asyncio.run(_why_no_keys(queue_settings)) if public else None
+    if reason is not None:
+        sys.stderr.write(REFUSAL.format(host=asked.host, reason=reason))
         return 2
     log_to_stderr()
-    app = create_app(settings, QueueSettings())
+    app = create_app(settings, queue_settings, public=public)
     config = uvicorn.Config(
         app,
         host=asked.host,
@@ -58,6 +68,17 @@ def main(arguments: list[str] | None = None) -> int:
     server = Server(config, app.state.stopping)
     server.run()
     return 0 if server.started else 1
+
+
+async def _why_no_keys(queue_settings: QueueSettings) -> str | None:
+    """Return None where keys exist, else what to say."""
+    queue = JobQueue.connect(queue_settings)
+    try:
+        return None if await KeyStore(queue.store).exist() else "there are no keys"
+    except QueueUnavailable as error:
+        return f"whether there are keys cannot be told ({error})"
+    finally:
+        await queue.close()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ Schema = dict[str, Any]
 
 WHAT = {
     400: "The body cannot be read",
-    403: "Sent by a web page of another site",
+    401: "A key is needed, and none that holds was given",
+    403: "The key's role is too low; or this was sent by a web page of another site",
     404: "There is no such thing",
     413: "The source or the body is too large",
     415: "The body is of a type that is not taken here",
@@ -65,10 +66,17 @@ def description_of(app: FastAPI) -> Callable[[], Schema]:
 
 
 def _describe_what_stands_before_routes(schema: Schema) -> None:
-    """Add the middleware's answer; take out what FastAPI adds where no parameter can be wrong."""
+    """Add what access and middleware answer; take out what FastAPI adds for nothing.
+
+    It adds a 422 also where no parameter can be wrong.
+    """
     for path in schema["paths"].values():
         for operation in path.values():
-            operation["responses"]["421"] = problems(421)[421]
+            secured = "security" in operation
+            if secured:
+                operation["security"].append({})  # none, while there are no keys
+            for status, response in problems(*((401, 403) if secured else ()), 421).items():
+                operation["responses"][str(status)] = response
             if "HTTPValidationError" in str(operation["responses"].get("422")):
                 del operation["responses"]["422"]
     for name in ("HTTPValidationError", "ValidationError"):

@@ -18,6 +18,8 @@ from contract.errors import (
     IdempotencyConflict,
     InvalidSubmission,
     JobNotFound,
+    NotAllowed,
+    NotAuthenticated,
     QueueFull,
     QueueUnavailable,
     SourceTooLarge,
@@ -70,6 +72,8 @@ _KINDS: Mapping[type[EvaluationError], _Kind] = {
     SourceTooLarge: _Kind(413, "too-large", "The request is too large"),
     InvalidSubmission: _Kind(422, "invalid-request", "The request breaks a rule"),
     IdempotencyConflict: _Kind(422, "idempotency-conflict", "The key stands for another request"),
+    NotAuthenticated: _Kind(401, "not-authenticated", "A key is needed"),
+    NotAllowed: _Kind(403, "not-allowed", "The key does not allow this"),
     JobNotFound: _Kind(404, "no-such-job", "There is no such job"),
     QueueFull: _Kind(503, "queue-full", "The queue is full"),
     QueueUnavailable: _Kind(503, "queue-unavailable", "The queue cannot be reached"),
@@ -123,7 +127,6 @@ def _response_to(error: EvaluationError, settings: ServiceSettings) -> Response:
     detail = str(error)
     errors: Sequence[tuple[str, str]] = ()
     members: Mapping[str, object] = {}
-    retry_after_s = None
     match error:
         case InvalidSubmission():
             errors = (
@@ -136,12 +139,20 @@ def _response_to(error: EvaluationError, settings: ServiceSettings) -> Response:
             detail = f"there is no job {detail}, or it is past its retention"
         case QueueFull():
             members = {"queue_length": error.length, "limit": error.limit}
-            retry_after_s = settings.full_retry_after_s
         case QueueUnavailable():
             detail = f"the queue does not answer: {detail}"
-            retry_after_s = settings.retry_after_s
-    headers = None if retry_after_s is None else {"Retry-After": str(retry_after_s)}
-    return problem(kind, detail, errors, headers, members)
+    return problem(kind, detail, errors, _headers(error, settings), members)
+
+
+def _headers(error: EvaluationError, settings: ServiceSettings) -> Mapping[str, str]:
+    match error:
+        case NotAuthenticated():
+            return {"WWW-Authenticate": 'Bearer realm="halfbyte"'}
+        case QueueFull():
+            return {"Retry-After": str(settings.full_retry_after_s)}
+        case QueueUnavailable():
+            return {"Retry-After": str(settings.retry_after_s)}
+    return {}
 
 
 async def _invalid_parameters(request: Request, error: Exception) -> Response:

@@ -12,9 +12,11 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from contract.errors import JobNotFound
 from contract.job import Job, JobState
+from contract.keys import Role
 from contract.queue import JobQueue
 from contract.submission import Mode
-from service.dependencies import Queue, Settings, Stopping
+from service.access import job_of
+from service.dependencies import Queue, Reader, Settings, Stopping, Submitter
 from service.openapi import problems
 from service.problem_document import status_problem
 from service.views import JobList, JobView, job_list, job_response, json_response
@@ -60,18 +62,24 @@ class Filters(BaseModel):
 
 
 @router.get("", response_model=JobList, responses=problems(422, 503))
-async def jobs(queue: Queue, filters: Annotated[Filters, Query()]) -> Response:
-    """List jobs, the newest first."""
+async def jobs(queue: Queue, caller: Reader, filters: Annotated[Filters, Query()]) -> Response:
+    """List jobs, the newest first; one's own, or everybody's for an admin."""
+    if filters.owner is None and caller.role is not Role.ADMIN:
+        filters.owner = caller.owner
+    if filters.owner is not None and not caller.sees(filters.owner):
+        return json_response(job_list((), None))
     page, cursor = await queue.list(**dict(filters))
     return json_response(job_list(page, cursor))
 
 
 @router.get("/{job_id}", response_model=JobView, responses=problems(404, 422, 503))
 async def job(
-    job_id: str, queue: Queue, stopping: Stopping, look: Annotated[Look, Query()]
+    job_id: str, queue: Queue, caller: Reader, stopping: Stopping, look: Annotated[Look, Query()]
 ) -> Response:
     """Look at a job, at once or when it has ended."""
-    found = await _job_at_its_end(queue, job_id, look.wait, stopping)
+    found = await job_of(queue, job_id, caller)
+    if look.wait and not found.state.ended:
+        found = await _job_at_its_end(queue, job_id, look.wait, stopping)
     return job_response(found, samples=look.samples)
 
 
@@ -89,11 +97,14 @@ async def _job_at_its_end(
         stopped.cancel()
 
 
-@router.delete("/{job_id}", response_model=JobView, responses=problems(403, 404, 503))
-async def cancel(job_id: str, queue: Queue) -> Response:
+@router.delete("/{job_id}", response_model=JobView, responses=problems(404, 503))
+async def cancel(job_id: str, queue: Queue, caller: Submitter) -> Response:
     """Cancel a queued or running job; one that has ended stays as it is."""
+    await job_of(queue, job_id, caller)
     cancelled = await queue.cancel(job_id)
-    log.info("job cancel asked", extra={"job": job_id, "state": cancelled.state})
+    log.info(
+        "job cancel asked", extra={"job": job_id, "by": caller.owner, "state": cancelled.state}
+    )
     return job_response(cancelled)
 
 
@@ -108,12 +119,13 @@ async def cancel(job_id: str, queue: Queue) -> Response:
 async def events(
     job_id: str,
     queue: Queue,
+    caller: Reader,
     settings: Settings,
     stopping: Stopping,
     after: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
     """Listen to states and progress until the job has ended. Resumes after `Last-Event-ID`."""
-    await queue.get(job_id)
+    await job_of(queue, job_id, caller)
     return EventSourceResponse(
         _sent_events(queue, job_id, after, stopping),
         ping=settings.ping_s,
@@ -148,9 +160,9 @@ async def _sent_events(
         **problems(404, 503),
     },
 )
-async def source(job_id: str, queue: Queue) -> Response:
+async def source(job_id: str, queue: Queue, caller: Reader) -> Response:
     """Fetch the submitted file, byte for byte."""
-    job = await queue.get(job_id)
+    job = await job_of(queue, job_id, caller)
     source = await queue.source(job_id)
     if source is None:
         return status_problem(404, f"job {job_id} runs the built-in kernel `{job.kernel}`")
@@ -168,9 +180,9 @@ async def source(job_id: str, queue: Queue) -> Response:
         **problems(404, 503),
     },
 )
-async def captured_output(job_id: str, queue: Queue) -> Response:
+async def captured_output(job_id: str, queue: Queue, caller: Reader) -> Response:
     """Fetch what the candidate printed: standard output, then standard error, capped."""
-    job = await queue.get(job_id)
+    job = await job_of(queue, job_id, caller)
     if job.verdict is None:
         return status_problem(404, f"job {job_id} is {job.state} and has no log")
     log = job.verdict.log

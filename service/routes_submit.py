@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request, Response
 
 from contract.job import Job
-from service.dependencies import Admissions, Figures, Settings
+from service.dependencies import Admissions, Figures, Settings, Submitter
 from service.metrics import Metrics
 from service.openapi import JSON_BODY, problems, upload_body
 from service.request_body import SentJob, read_json, read_upload
@@ -19,7 +19,7 @@ Key = Annotated[
     str | None,
     Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern="^[!-~]+$"),
 ]
-REFUSALS = problems(400, 403, 413, 415, 422, 503)
+REFUSALS = problems(400, 413, 415, 422, 503)
 LOCATION = {"headers": {"Location": {"description": "The job", "schema": {"type": "string"}}}}
 RESPONSES = {202: LOCATION, **REFUSALS}
 
@@ -32,11 +32,16 @@ RESPONSES = {202: LOCATION, **REFUSALS}
     openapi_extra=JSON_BODY,
 )
 async def submit(
-    request: Request, settings: Settings, admission: Admissions, metrics: Figures, key: Key = None
+    request: Request,
+    settings: Settings,
+    caller: Submitter,
+    admission: Admissions,
+    metrics: Figures,
+    key: Key = None,
 ) -> Response:
     """Submit sizes for a built-in kernel, or a file inside JSON."""
     sent = await read_json(request, settings)
-    return _accepted(await admission.admit(sent, key), sent, metrics)
+    return _accepted(await admission.admit(sent, caller, key), sent, metrics)
 
 
 @router.post(
@@ -47,14 +52,19 @@ async def submit(
     openapi_extra=upload_body(),
 )
 async def upload(
-    request: Request, settings: Settings, admission: Admissions, metrics: Figures, key: Key = None
+    request: Request,
+    settings: Settings,
+    caller: Submitter,
+    admission: Admissions,
+    metrics: Figures,
+    key: Key = None,
 ) -> Response:
     """Submit a file, as the part `file` of a form or as the body itself.
 
     Fields are those of `POST /v1/jobs`, in the form or in the query; lists are JSON text.
     """
     sent = await read_upload(request, settings)
-    return _accepted(await admission.admit(sent, key), sent, metrics)
+    return _accepted(await admission.admit(sent, caller, key), sent, metrics)
 
 
 def _accepted(job: Job, sent: SentJob, metrics: Metrics) -> Response:
@@ -64,6 +74,7 @@ def _accepted(job: Job, sent: SentJob, metrics: Metrics) -> Response:
         extra={
             "job": job.id,
             "number": job.number,
+            "owner": job.owner,
             "mode": job.mode,
             "device": job.device,
             "kernel": job.kernel,

@@ -1,5 +1,6 @@
 """Settings of the service. Read from HALFBYTE_SERVICE_... once, in main; the queue has its own."""
 
+from pydantic import SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contract.submission import Limits, RequestLimits
@@ -19,8 +20,12 @@ class ServiceSettings(BaseSettings):
     fields_bytes: int = 2_000_000
     """Bytes of a request beside the source: sizes, names, part headers."""
     trusted_network: bool = False
-    """Whether everybody who reaches the published address may use the service, as in a container
-    whose port is published on loopback only, or behind a proxy that checks who asks."""
+    """Whether it may listen without keys elsewhere than on loopback, as in a container whose port
+    is published on loopback only, and answer to other names than those of loopback, as behind a
+    proxy. Once there are keys, every call needs one all the same."""
+    starter_key: SecretStr | None = None
+    """A key with the role `read` for whoever starts the process: `halfbyte up` draws one, to see
+    whether its workers are ready."""
     ping_s: float = 10
     """Seconds without an event after which an event stream carries a comment."""
     retry_after_s: int = 2

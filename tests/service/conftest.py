@@ -11,14 +11,18 @@ import httpx
 import pytest
 import uvicorn
 
+from contract.keys import KeyStore, NewKey, Role
+from contract.queue import JobQueue
 from contract.settings import QueueSettings
 from service.app import create_app
 from service.settings import ServiceSettings
 from tests.redis_server import RedisServer
 
 
-def _server(queue_settings: QueueSettings, settings: ServiceSettings | None) -> uvicorn.Server:
-    app = create_app(settings or ServiceSettings(), queue_settings)
+def _server(
+    queue_settings: QueueSettings, settings: ServiceSettings | None, public: bool = False
+) -> uvicorn.Server:
+    app = create_app(settings or ServiceSettings(), queue_settings, public=public)
     return uvicorn.Server(
         uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=1)
     )
@@ -31,10 +35,10 @@ def _client(listener: socket.socket) -> httpx.AsyncClient:
 
 @contextlib.asynccontextmanager
 async def serving(
-    queue_settings: QueueSettings, settings: ServiceSettings | None = None
+    queue_settings: QueueSettings, settings: ServiceSettings | None = None, public: bool = False
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Serve with settings of one's own, in this loop, and give a client."""
-    server = _server(queue_settings, settings)
+    server = _server(queue_settings, settings, public)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         running = asyncio.create_task(server.serve(sockets=[listener]))
@@ -74,3 +78,19 @@ async def http(
     """A client of the service with the settings it has by itself."""
     async with _client(listener) as client:
         yield client
+
+
+class Keys:
+    """Makes keys, and the headers that present them."""
+
+    def __init__(self, store: KeyStore) -> None:
+        self.store = store
+
+    async def make(self, name: str, role: Role = Role.SUBMIT) -> tuple[NewKey, dict[str, str]]:
+        made = await self.store.create(name, role)
+        return made, {"Authorization": f"Bearer {made.token}"}
+
+
+@pytest.fixture
+def keys(queue: JobQueue) -> Keys:
+    return Keys(KeyStore(queue.store))

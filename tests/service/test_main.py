@@ -7,23 +7,16 @@ import sys
 import httpx
 import pytest
 
+from contract.keys import KeyStore, Role
+from contract.queue import JobQueue
+from contract.settings import QueueSettings
 from service import main as service_main
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "judge.lan"])
-def test_it_does_not_bind_where_strangers_are(host, capsys):
-    assert service_main.main(["--host", host]) == 2
-    said = capsys.readouterr().err
-    assert host in said
-    assert "HALFBYTE_SERVICE_TRUSTED_NETWORK=true" in said
-
-
-@pytest.mark.parametrize(
-    ("host", "trusted"), [("127.0.0.1", "false"), ("localhost", "false"), ("0.0.0.0", "true")]
-)
-def test_it_binds_loopback_or_what_is_said_to_be_trusted(host, trusted, monkeypatch):
+@pytest.fixture
+def served(monkeypatch) -> list[tuple[str, int]]:
+    """Where the process would listen: it does not, here."""
     served = []
-    monkeypatch.setenv("HALFBYTE_SERVICE_TRUSTED_NETWORK", trusted)
     monkeypatch.setattr(service_main, "log_to_stderr", lambda: None)
 
     def run(server: service_main.Server) -> None:
@@ -31,6 +24,49 @@ def test_it_binds_loopback_or_what_is_said_to_be_trusted(host, trusted, monkeypa
         server.started = True
 
     monkeypatch.setattr(service_main.Server, "run", run)
+    return served
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "judge.lan"])
+def test_without_keys_it_does_not_bind_where_strangers_are(
+    host, capsys, served, redis_server, monkeypatch
+):
+    monkeypatch.setenv("HALFBYTE_QUEUE_REDIS_URL", redis_server.url)
+    assert service_main.main(["--host", host]) == 2
+    said = capsys.readouterr().err
+    assert f"refused to bind {host}: there are no keys" in said
+    for way_out in ("HALFBYTE_SERVICE_TRUSTED_NETWORK=true", "halfbyte admin key create"):
+        assert way_out in said
+    assert served == []
+
+
+def test_it_does_not_bind_there_either_where_nobody_can_say_whether_there_are_keys(
+    capsys, served, monkeypatch, unused_tcp_port
+):
+    monkeypatch.setenv("HALFBYTE_QUEUE_REDIS_URL", f"redis://127.0.0.1:{unused_tcp_port}")
+    assert service_main.main(["--host", "0.0.0.0"]) == 2
+    assert "whether there are keys cannot be told" in capsys.readouterr().err
+    assert served == []
+
+
+def test_with_a_key_it_binds_anywhere(served, queue_settings, monkeypatch):
+    asyncio.run(make_key(queue_settings))
+    monkeypatch.setenv("HALFBYTE_QUEUE_REDIS_URL", queue_settings.redis_url)
+    assert service_main.main(["--host", "0.0.0.0", "--port", "8123"]) == 0
+    assert served == [("0.0.0.0", 8123)]
+
+
+async def make_key(queue_settings: QueueSettings) -> None:
+    queue = JobQueue.connect(queue_settings)
+    await KeyStore(queue.store).create("root", Role.ADMIN)
+    await queue.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "trusted"), [("127.0.0.1", "false"), ("localhost", "false"), ("0.0.0.0", "true")]
+)
+def test_it_binds_loopback_or_what_is_said_to_be_trusted(host, trusted, monkeypatch, served):
+    monkeypatch.setenv("HALFBYTE_SERVICE_TRUSTED_NETWORK", trusted)
     assert service_main.main(["--host", host, "--port", "8123"]) == 0
     assert served == [(host, 8123)]
 
