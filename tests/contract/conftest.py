@@ -7,6 +7,7 @@ from redis.asyncio import Redis
 
 from contract.job import Lease
 from contract.queue import JobQueue
+from tests.conftest import WaitUntil
 from tests.redis_server import SERVERS, RedisServer
 
 
@@ -15,6 +16,22 @@ def redis_server(
     request: pytest.FixtureRequest, servers: Callable[[str], RedisServer]
 ) -> RedisServer:
     return servers(request.param)
+
+
+@pytest.fixture
+async def only_the_bell(
+    queue: JobQueue, redis: Redis, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
+) -> None:
+    """Let nothing wake those who wait but a message: they do not look again by themselves."""
+    monkeypatch.setattr("contract.queue.LOOK_AGAIN_S", 3600)
+    monkeypatch.setattr("contract.queue.WAITERS_LOOK_AGAIN_S", 3600)
+    with queue._bell.listen("ready") as ready:
+
+        async def heard() -> bool:
+            await redis.publish("halfbyte:bell", "ready")
+            return ready.is_set()
+
+        await wait_until(heard, "the subscription")
 
 
 @pytest.fixture

@@ -87,20 +87,28 @@ async def test_cancelling_a_running_job_ends_it_and_refuses_its_worker(queue):
     await refuse_everything(queue, lease, cancelled=True)
 
 
-async def test_a_worker_hears_of_a_cancel(queue, queue_settings):
+async def settle(waiting):
+    """Let a task look once and begin to wait."""
+    await asyncio.wait({waiting}, timeout=0.1)
+    assert not waiting.done()
+
+
+async def test_a_worker_hears_of_a_cancel(queue, queue_settings, only_the_bell):
     await queue.submit(submission(), "alice")
     lease = await queue.claim(worker(), 0)
     heard = asyncio.ensure_future(queue.cancelled(lease))
+    await settle(heard)
     service = JobQueue.connect(queue_settings)
     await service.cancel(lease.job.id)
     await heard
     await service.close()
 
 
-async def test_a_worker_hears_that_its_lease_is_lost(queue, reap_expired):
+async def test_a_worker_hears_that_its_lease_is_lost(queue, reap_expired, only_the_bell):
     await queue.submit(submission(), "alice")
     lease = await queue.claim(worker(), 0)
     heard = asyncio.ensure_future(queue.cancelled(lease))
+    await settle(heard)
     await reap_expired(lease)
     await heard
 
@@ -132,8 +140,9 @@ async def test_a_cancelled_claim_gives_back_what_it_took(queue):
         assert (job.state, job.attempts, job.position) == (JobState.QUEUED, 0, 1)
 
 
-async def test_a_claim_that_waits_is_woken_by_a_submission(queue, queue_settings):
-    claiming = asyncio.ensure_future(queue.claim(worker(), 20))
+async def test_a_claim_that_waits_is_woken_by_a_submission(queue, queue_settings, only_the_bell):
+    claiming = asyncio.ensure_future(queue.claim(worker(), 3600))
+    await settle(claiming)
     service = JobQueue.connect(queue_settings)
     job = await service.submit(submission(), "alice")
     assert (await claiming).job.id == job.id

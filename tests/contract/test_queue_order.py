@@ -136,10 +136,23 @@ async def test_a_job_put_back_runs_before_what_came_after_it(queue):
     assert (await run_next(queue)).id == lease.job.id
 
 
+async def test_a_job_put_back_does_not_turn_back_the_round(queue):
+    await submit_many(queue, 5, "alice")
+    lease = await queue.claim(worker(), 0)
+    for _ in range(3):
+        await run_next(queue)
+    await queue.release(lease, LOST)
+    await run_next(queue)
+    await submit_many(queue, 5, "bob")
+    assert (await run_next(queue)).owner == "alice"
+
+
 async def test_the_memory_of_rounds_expires(queue, redis):
     """Also checked after every test: nothing of an order is left for ever."""
     await queue.submit(submission(), "alice")
     assert await redis.ttl("halfbyte:clock:any") == -1
     await run_next(queue)
     assert await redis.ttl("halfbyte:clock:any") > 0
+    await queue.submit(submission(), "alice")
+    assert await redis.ttl("halfbyte:clock:any") == -1
     assert await redis.ttl("halfbyte:round:any:0:alice") > 0
