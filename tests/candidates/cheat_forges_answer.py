@@ -1,5 +1,6 @@
 """Rejected: finds the judge's socket and answers before it was asked.
 
+class: 35
 reason: protocol
 says: answer to no call
 """

@@ -1,5 +1,6 @@
 """Incorrect: answers the second call of the same sizes with what it found in the first.
 
+class: 7
 reason: values
 says: outside the bound
 """

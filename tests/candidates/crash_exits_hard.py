@@ -1,5 +1,6 @@
 """Crashed: prints a verdict of its own and ends the process with status 0.
 
+class: 34
 reason: exit
 says: exited with status 0
 """

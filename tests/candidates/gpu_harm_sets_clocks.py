@@ -20,10 +20,11 @@ def changed():
         device = ctypes.c_void_p()
         if library.nvmlInit_v2() or library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)):
             return []
+        clocks = device, CLOCKS_MHZ, CLOCKS_MHZ
         asked = {
-            "clocks": library.nvmlDeviceSetGpuLockedClocks(device, CLOCKS_MHZ, CLOCKS_MHZ),
+            "clocks": library.nvmlDeviceSetGpuLockedClocks(*clocks),
             "power": library.nvmlDeviceSetPowerManagementLimit(device, 200_000),
-            "memory clocks": library.nvmlDeviceSetMemoryLockedClocks(device, CLOCKS_MHZ, CLOCKS_MHZ),
+            "memory clocks": library.nvmlDeviceSetMemoryLockedClocks(*clocks),
         }
         return [name for name, status in asked.items() if status == 0]
     except OSError:

@@ -1,5 +1,6 @@
 """OutOfMemory: allocates without end.
 
+class: 51
 says: emory
 """
 

@@ -1,5 +1,6 @@
 """TimedOut: never finishes its import, ignores SIGTERM, and leaves a child.
 
+class: 53
 reason: import_limit
 says: no answer within
 """

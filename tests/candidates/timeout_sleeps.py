@@ -1,5 +1,6 @@
 """TimedOut: right for the first case, and then never answers.
 
+class: 53
 cases: two
 reason: call_limit
 says: in case 1 (2 in all): no answer within

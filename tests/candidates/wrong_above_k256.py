@@ -1,5 +1,6 @@
 """Incorrect: looks at the first 256 elements along k only.
 
+class: 28
 reason: values
 says: outside the bound
 """

@@ -1,5 +1,6 @@
 """Incorrect: zeroes A, so that a reference computed afterwards would be zero as well.
 
+class: 22
 reason: inputs_modified
 says: group 0: a was changed
 """

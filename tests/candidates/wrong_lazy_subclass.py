@@ -1,5 +1,6 @@
 """Incorrect: returns a tensor subclass that computes when it is looked at.
 
+class: 6
 reason: type
 says: expected exactly torch.Tensor
 """

@@ -1,5 +1,6 @@
 """Incorrect: leaves out the last row of the last group.
 
+class: 28
 reason: values
 says: this element was never written
 """

@@ -1,5 +1,6 @@
 """Incorrect: right the first time it is called and wrong from then on.
 
+class: 10
 reason: values
 says: group 0, row 0, column 0
 """

@@ -1,5 +1,6 @@
 """Incorrect: returns the same tensor for two groups of equal sizes.
 
+class: 21
 cases: same_sizes
 reason: values
 says: group 1

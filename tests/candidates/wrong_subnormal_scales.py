@@ -1,5 +1,6 @@
 """Incorrect: flushes subnormal block scales to zero, which official operands never have.
 
+class: 30
 reason: values
 says: on full_range operands
 """
