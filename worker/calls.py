@@ -160,14 +160,14 @@ class Calls:
         try:
             if not self._runner.wake(token, control, WAKE_S, self._cancel_fd):
                 return self._runner.answer(token, ANSWER_S, self._cancel_fd), 0.0
-            self._ground.cover()
-            end, wall_us = self._runner.release(token, control, limit_s, self._cancel_fd)
+            started_ns = self._ground.cover()
+            end, finished_ns = self._runner.release(token, control, limit_s, self._cancel_fd)
         finally:
             self._clock.stop()
         covered_us = self._ground.covered_us()
         if self._calibration is not None and covered_us > self._calibration.cover_limit_us:
             return _resident(f"a flush took {covered_us:.0f} us")
-        return end, wall_us - covered_us
+        return end, (finished_ns - started_ns) / 1e3 - covered_us
 
     def _stage_alone(self, image: Image, arena: Arena, place: Place) -> Failure | None:
         """Stage, and see by how long it took that nobody else used the device."""

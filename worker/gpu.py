@@ -69,18 +69,22 @@ class GpuGround:
             torch.mm(self._factor, self._factor, out=self._product)
             torch.cuda.synchronize()
 
-    def cover(self) -> None:
+    def cover(self) -> int:
         """Write more than the L2 holds, several times over, and do not wait.
+
+        Returns when it began, as `time.perf_counter_ns` has it.
 
         The runner touched the device last: we take it back first, so that no switch to us falls
         into the call.
         """
         self._flush[:32].add_(1)
         torch.cuda.synchronize()
+        started_ns = time.perf_counter_ns()
         self._begin.record()
         for _ in range(COVERS):
             self.flush()
         self._end.record()
+        return started_ns
 
     def covered_us(self) -> float:
         """Return how long that took."""

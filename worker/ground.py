@@ -1,5 +1,6 @@
 """What the judge stands on: where operands lie, and what has to happen around a call."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, Self
@@ -85,8 +86,11 @@ class Ground(Protocol):
     def stage(self, image: Image, arena: Arena, place: Place) -> float:
         """Copy an image into the arena; return the microseconds that the device took."""
 
-    def cover(self) -> None:
-        """Begin to flush the caches, which keeps the device busy: work queues behind it."""
+    def cover(self) -> int:
+        """Begin to flush the caches, which keeps the device busy: work queues behind it.
+
+        Returns when it began, as `time.perf_counter_ns` has it.
+        """
 
     def covered_us(self) -> float:
         """Return how long that was."""
@@ -108,8 +112,9 @@ class CpuGround:
         copy_device(image, arena, place)
         return 0.0
 
-    def cover(self) -> None:
+    def cover(self) -> int:
         """There is nothing to flush."""
+        return time.perf_counter_ns()
 
     def covered_us(self) -> float:
         """Nothing was."""

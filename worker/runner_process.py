@@ -161,16 +161,18 @@ class RunnerProcess:
 
     def release(
         self, token: int, control: ControlPage, limit_s: float, cancel_fd: int
-    ) -> tuple[End, float]:
-        """Release an announced call; return its end, and the microseconds until it was done."""
+    ) -> tuple[End, int]:
+        """Release an announced call; return its end, and when it was done (perf_counter_ns)."""
         started_ns = time.perf_counter_ns()
         control.release(token)
         finished_ns = self._spin(control.finished, token, limit_s, cancel_fd)
-        if finished_ns is None and not self._news(cancel_fd, 0):
-            self.destroy()
-            return Overran(limit_s), 0.0
-        wall_us = ((finished_ns or time.perf_counter_ns()) - started_ns) / 1e3
-        return self.answer(token, max(limit_s - wall_us / 1e6, ANSWER_S), cancel_fd), wall_us
+        if finished_ns is None:
+            finished_ns = time.perf_counter_ns()
+            if not self._news(cancel_fd, 0):
+                self.destroy()
+                return Overran(limit_s), finished_ns
+        left_s = max(limit_s - (finished_ns - started_ns) / 1e9, ANSWER_S)
+        return self.answer(token, left_s, cancel_fd), finished_ns
 
     def _spin(
         self, word: Callable[[], int], token: int, limit_s: float, cancel_fd: int
