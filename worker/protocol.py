@@ -6,7 +6,6 @@ candidate is blamed for, the values are read from the arena, and a `token` that 
 out breaks the protocol. Descriptors sent by a runner are never received.
 """
 
-import math
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
@@ -14,6 +13,8 @@ from typing import Final, Self
 
 MAGIC: Final = 0x68423031
 TEXT_BYTES: Final = 3072
+LONGEST_US: Final = 1e10
+"""No call is allowed to take this long, and sums of such durations stay finite."""
 _JOB: Final = struct.Struct("<IQQI?")
 _CALL: Final = struct.Struct("<IQQQI")
 _ANSWER: Final = struct.Struct(f"<IQHIddH{TEXT_BYTES}s")
@@ -130,7 +131,7 @@ class Answer:
         """Read a record from a hostile process.
 
         Raises:
-            ProtocolError: wrong size, magic, status or length of text.
+            ProtocolError: wrong size, magic, status or length of text, or a duration that is none.
 
         """
         if len(record) != ANSWER_BYTES:
@@ -142,7 +143,7 @@ class Answer:
             known = Status(status)
         except ValueError:
             raise ProtocolError(f"unknown status {status}") from None
-        if not (0 <= event_us < math.inf and 0 <= host_us < math.inf):
+        if not (0 <= event_us <= LONGEST_US and 0 <= host_us <= LONGEST_US):
             raise ProtocolError("a duration that is none")
         words = text[:length].decode("utf-8", "replace")
         return cls(token, known, group, event_us, host_us, words)

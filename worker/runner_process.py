@@ -146,8 +146,10 @@ class RunnerProcess:
         """Announce a call and return its token. On a CPU the runner begins at once."""
         token = secrets.randbits(63) | 1
         call = Call(token, place.host_offset, place.device_offset, groups)
-        with suppress(OSError):  # a dead process is seen by its answer, with its status
-            self._socket.send(call.pack())
+        # A dead process is seen by its answer, with its status. One that leaves its records unread
+        # would have us wait here without a limit, once 278 of them fill the socket.
+        with suppress(OSError):
+            self._socket.send(call.pack(), socket.MSG_DONTWAIT)
         return token
 
     def answer(self, token: int, limit_s: float, cancel_fd: int) -> End:
