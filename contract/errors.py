@@ -7,6 +7,7 @@ EvaluationError
     NotAuthenticated         no key, or none of ours                           401
     NotAllowed               the key's role is too low                         403
     JobNotFound              or it is somebody else's                          404
+    QuotaExceeded            of one owner; says which, and carries a wait      429, Retry-After
     QueueFull                carries the length and a wait                     503, Retry-After
     QueueUnavailable         Redis is away                                     503, Retry-After
     LeaseLost                cancelled, expired or taken over: write nothing
@@ -46,6 +47,20 @@ class NotAllowed(EvaluationError):
 
 class JobNotFound(EvaluationError):
     """No such job, or it is past its retention, or somebody else's."""
+
+
+class QuotaExceeded(EvaluationError):
+    """An owner has used up one of its quotas; `retry_after_s` is None where nobody can tell."""
+
+    def __init__(
+        self, quota: str, limit: int, used: int, retry_after_s: float | None = None
+    ) -> None:
+        """Name the quota as the setting does, and carry its limit and what was used of it."""
+        super().__init__(f"your quota {quota} is used up: {used} of {limit}")
+        self.quota = quota
+        self.limit = limit
+        self.used = used
+        self.retry_after_s = retry_after_s
 
 
 class QueueFull(EvaluationError):

@@ -10,16 +10,6 @@ Theory of operation
     arrow is one Lua script, so it happens wholly or not at all, and is safe to repeat: redis-py
     repeats a command whose connection broke.
 
-Keys, all under the prefix
-    job:ID                hash: state and all that is small     spec: source: verdict:ID  the large
-    events:ID             stream: states and progress           number          counter of jobs
-    queue:DEVICE          zset: who is next (order.py)          devices         those with a queue
-    clock:DEVICE          hash: highest score claimed, passed   round:...       owner's last score
-    leases                zset: running jobs by lease end       claim:TOKEN     what a claim got
-    jobs jobs:OWNER ended zsets: indices for lists              worker:ID workers served  who lives
-    idempotency:OWNER:KEY hash: job and digest                  watched quiet   may one reap?
-    Keys of a job have no TTL while it is queued or running, and the retention from its end on.
-
 What each crash leaves behind
     worker            its lease: reap puts the job back in its place, or fails it after max_attempts
     stopped worker    awake again it holds a void token: every write of it is refused
@@ -44,6 +34,7 @@ from redis.asyncio import Redis
 
 from contract import scripts
 from contract.bell import Bell, rung
+from contract.device import CPU
 from contract.errors import (
     EvaluationError,
     IdempotencyConflict,
@@ -52,6 +43,7 @@ from contract.errors import (
     LeaseLost,
     QueueFull,
     QueueUnavailable,
+    QuotaExceeded,
 )
 from contract.job import Fault, Job, JobEvent, JobState, JobSummary, Lease, Progress, WorkerInfo
 from contract.order import CLASS_OFFSETS
@@ -62,7 +54,7 @@ from contract.records import (
     job_from,
     lease_from,
     summary_from,
-    time_from,
+    worker_from,
 )
 from contract.settings import QueueSettings
 from contract.store import Store, connect
@@ -116,6 +108,7 @@ class JobQueue:
         *,
         idempotency_key: str | None = None,
         digest: str | None = None,
+        max_waiting: int | None = None,
     ) -> Job:
         """Accept a submission; the same key and digest from the same owner give the earlier job.
 
@@ -123,6 +116,7 @@ class JobQueue:
 
         Raises:
             QueueFull: as many jobs wait as may.
+            QuotaExceeded: `max_waiting` jobs of this owner wait.
             IdempotencyConflict: the key was used with another digest.
 
         """
@@ -138,6 +132,7 @@ class JobQueue:
             offset=CLASS_OFFSETS[submission.mode],
             idempotency_key=idempotency_key,
             digest=digest or sha256(f"{spec}{submission.sha256}".encode()).hexdigest(),
+            max_waiting=max_waiting,
             fields=fields_of(submission, job_id, owner),
         )
         match reply:
@@ -145,6 +140,8 @@ class JobQueue:
                 return job_from(record)
             case [b"full", waiting]:
                 raise QueueFull(waiting, self._settings.max_queued)
+            case [b"waiting", waiting]:
+                raise QuotaExceeded("jobs_waiting", max_waiting or 0, waiting)
             case _:
                 raise IdempotencyConflict("the Idempotency-Key was used with another body")
 
@@ -262,13 +259,7 @@ class JobQueue:
 
     async def workers(self) -> Sequence[WorkerInfo]:
         """Return the workers that beat of late."""
-        reply = await self.store.run(scripts.WORKERS)
-        return [
-            WorkerInfo.model_validate_json(info).model_copy(
-                update={"heartbeat_at": time_from(beat)}
-            )
-            for info, beat in reply
-        ]
+        return [worker_from(info, beat) for info, beat in await self.store.run(scripts.WORKERS)]
 
     async def depth(self) -> dict[str, int]:
         """Return how many jobs wait, by device; a device for which none waits is left out."""
@@ -277,11 +268,10 @@ class JobQueue:
 
     # The worker's side
 
-    async def heartbeat(self, worker: WorkerInfo) -> None:
-        """Show a worker as alive for three beats."""
-        await self.store.run(
-            scripts.HEARTBEAT, worker.model_dump_json(), worker=worker.id, serves=worker.serves
-        )
+    async def heartbeat(self, worker: WorkerInfo) -> bool:
+        """Show a worker as alive for three beats; return whether it is asked to drain."""
+        beat = scripts.HEARTBEAT, worker.model_dump_json()
+        return bool(await self.store.run(*beat, worker=worker.id, serves=worker.serves))
 
     async def goodbye(self, worker_id: str) -> None:
         """Take a worker off the list."""
@@ -304,9 +294,8 @@ class JobQueue:
 
     async def _claim(self, worker: WorkerInfo) -> Lease | None:
         token = secrets.token_hex(16)
-        claiming = asyncio.ensure_future(
-            self.store.run(scripts.CLAIM, worker=worker.id, serves=worker.serves, token=token)
-        )
+        who = {"worker": worker.id, "serves": worker.serves, "on_gpu": worker.device != CPU or None}
+        claiming = asyncio.ensure_future(self.store.run(scripts.CLAIM, token=token, **who))
         try:
             reply = await asyncio.shield(claiming)
         except asyncio.CancelledError:
@@ -363,6 +352,7 @@ class JobQueue:
             scripts.FINISH,
             VERDICT.dump_json(verdict),
             headline_of(verdict).model_dump_json(),
+            outcome=verdict.outcome,
         )
 
     async def release(self, lease: Lease, fault: Fault, *, count_attempt: bool = True) -> Job:

@@ -5,7 +5,17 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from contract.job import Fault, Headline, Job, JobEvent, JobState, JobSummary, Lease, Progress
+from contract.job import (
+    Fault,
+    Headline,
+    Job,
+    JobEvent,
+    JobState,
+    JobSummary,
+    Lease,
+    Progress,
+    WorkerInfo,
+)
 from contract.submission import Mode, Submission
 from contract.verdict import VERDICT, Passed, Verdict
 
@@ -88,6 +98,12 @@ def event_from(entry: Sequence[Any]) -> JobEvent:
     return JobEvent.model_validate(
         {"id": entry[0].decode(), "type": fields["type"], "data": json.loads(fields["data"])}
     )
+
+
+def worker_from(info: bytes, beat_ms: bytes) -> WorkerInfo:
+    """Read a live worker, with the time of its last heartbeat."""
+    worker = WorkerInfo.model_validate_json(info)
+    return worker.model_copy(update={"heartbeat_at": time_from(beat_ms)})
 
 
 def time_from(ms: str | bytes) -> datetime:

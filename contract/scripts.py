@@ -18,6 +18,8 @@ for _, device in ipairs(redis.call('SMEMBERS', key('devices'))) do
   waiting = waiting + redis.call('ZCARD', key('queue', device))
 end
 if waiting >= given.max_queued then return {'full', waiting} end
+local theirs = tonumber(redis.call('HGET', key('waiting'), given.owner) or 0)
+if given.max_waiting and theirs >= given.max_waiting then return {'waiting', theirs} end
 
 local number = redis.call('INCR', key('number'))
 local last = key('round', given.device, given.offset, given.owner)
@@ -99,13 +101,14 @@ HEARTBEAT = (
 redis.call('SET', key('worker', given.worker), ARGV[2], 'PX', 3 * given.beat_ms)
 redis.call('ZADD', key('workers'), now, given.worker)
 for _, device in ipairs(given.serves) do redis.call('ZADD', key('served'), now, device) end
+return redis.call('EXISTS', key('drain', given.worker))
 """
 )
 
 GOODBYE = (
     PRELUDE
     + """
-redis.call('DEL', key('worker', given.worker))
+redis.call('DEL', key('worker', given.worker), key('drain', given.worker))
 redis.call('ZREM', key('workers'), given.worker)
 """
 )
@@ -166,9 +169,13 @@ redis.call('HSET', key('clock', best.device), 'round', math.max(best.round, best
   'passed', 0)
 
 local id = string.sub(best.member, 14)
+local at = job(id, 'mode', 'queued_at')
 dequeue(id)
+count('attempts')
+took('queued', at[1], now - at[2])
 redis.call('HINCRBY', key('job', id), 'attempts', 1)
 redis.call('HSET', key('job', id), 'lease', given.token, 'worker', given.worker, 'started_at', now)
+if given.on_gpu then redis.call('HSET', key('job', id), 'on_gpu', 1) end
 redis.call('ZADD', key('leases'), now + given.lease_ms, id)
 redis.call('SET', key('claim', given.token), id, 'PX', given.lease_ms)
 enter(id, 'running')
@@ -180,8 +187,9 @@ RENEW = (
     PRELUDE
     + """
 local how = lost(given.id)
-if not how then redis.call('ZADD', key('leases'), now + given.lease_ms, given.id) end
-return how
+if how then return how end
+redis.call('ZADD', key('leases'), now + given.lease_ms, given.id)
+count('renewals')
 """
 )
 
@@ -206,6 +214,7 @@ local how = lost(given.id)
 if how then return how end
 redis.call('SET', key('verdict', given.id), ARGV[2])
 redis.call('HSET', key('job', given.id), 'headline', ARGV[3])
+count('verdict:' .. given.outcome)
 close(given.id, 'finished')
 """
 )
@@ -252,6 +261,7 @@ if redis.call('EXISTS', key('quiet')) == 1 then return {} end
 local reaped = {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('leases'), '-inf', now, 'LIMIT', 0, 100)) do
   local at = job(id, 'attempts', 'worker')
+  count('leases_expired')
   if tonumber(at[1]) < given.max_attempts then
     requeue(id)
   else

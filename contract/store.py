@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
-from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 from redis.exceptions import (
@@ -55,6 +55,7 @@ class Store:
     def __init__(self, redis: Redis, settings: QueueSettings) -> None:
         """Use a client that leaves bytes as they are (no `decode_responses`)."""
         self._redis = redis
+        self.prefix = settings.prefix
         self._settings = {
             "prefix": settings.prefix,
             "events_kept": settings.events_kept,
@@ -67,6 +68,11 @@ class Store:
             "idempotency_ms": _ms(settings.idempotency_s),
         }
         self._running: set[asyncio.Future[Any]] = set()
+
+    @property
+    def pool(self) -> ConnectionPool:
+        """The connections, for a library that brings its own commands."""
+        return self._redis.connection_pool
 
     async def close(self) -> None:
         """Let the commands that still run come to their end, and close the connections."""
@@ -83,7 +89,7 @@ class Store:
         """
         given = {name: value for name, value in arguments.items() if value is not None}
         call = self._redis.register_script(script)
-        return await self._answer(call(args=[json.dumps(self._settings | given), *blobs]))
+        return await self.answer(call(args=[json.dumps(self._settings | given), *blobs]))
 
     async def ping(self) -> None:
         """Ask for a sign of life.
@@ -92,9 +98,15 @@ class Store:
             QueueUnavailable: no answer.
 
         """
-        await self._answer(self._redis.ping())
+        await self.answer(self._redis.ping())
 
-    async def _answer(self, command: Awaitable[T]) -> T:
+    async def answer(self, command: Awaitable[T]) -> T:
+        """Wait for a command of the client's own.
+
+        Raises:
+            QueueUnavailable: no answer.
+
+        """
         running = asyncio.ensure_future(command)
         self._running.add(running)
         running.add_done_callback(self._running.discard)

@@ -20,7 +20,7 @@ SERVERS = {
 
 PERMANENT = {
     *("number", "jobs", "ended", "leases", "devices", "workers", "served"),
-    *("keys", "key", "secrets"),
+    *("keys", "key", "secrets", "counters", "waiting"),
 }
 """Keys that may stay for ever; others may while a job lives or waits for their device."""
 
@@ -83,8 +83,8 @@ def _may_stay(client: "redis.Redis[str]", key: str) -> bool:
     prefix, kind, *rest = key.split(":", 2)
     if kind in ("job", "spec", "source", "verdict", "events"):
         return client.hget(f"{prefix}:job:{rest[0]}", "state") in ("queued", "running")
-    if kind in ("queue", "clock"):
-        return bool(client.exists(f"{prefix}:queue:{rest[0]}"))
+    if kind in ("queue", "clock", "line"):
+        return bool(client.exists(f"{prefix}:queue:{rest[0].partition(':')[0]}"))
     return kind in PERMANENT
 
 

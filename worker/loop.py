@@ -103,7 +103,8 @@ class Worker:
     async def _beat(self) -> None:
         while True:
             try:
-                await self._queue.heartbeat(self._info)
+                if await self._queue.heartbeat(self._info):
+                    self.stop()
                 await self._queue.reap()
             except QueueUnavailable as error:
                 log.warning("no heartbeat: %s", error)

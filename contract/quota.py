@@ -1,0 +1,109 @@
+"""What one owner may use: jobs that wait, jobs a minute, seconds on GPUs an hour.
+
+Waiting jobs are counted where they are queued, so that quota is kept to the job. The rate is a
+moving window of the library `limits`. Seconds on GPUs are charged at the end of a job, by the
+transition that ends it: whoever stays under the limit may start as much as may wait, so it can be
+overrun once, and is then waited for.
+"""
+
+import time
+
+from limits import RateLimitItemPerMinute
+from limits.aio.storage import RedisStorage
+from limits.aio.strategies import MovingWindowRateLimiter
+from pydantic import BaseModel, ConfigDict, PositiveInt
+
+from contract.errors import QuotaExceeded
+from contract.prelude import PRELUDE
+from contract.store import Store
+
+_USED = (
+    PRELUDE
+    + """
+-- A repeated request makes no job.
+if given.idempotency_key
+  and redis.call('EXISTS', key('idempotency', given.owner, given.idempotency_key)) == 1 then
+  return false
+end
+local minutes, spent, rows = {}, 0, redis.call('HGETALL', key('spent', given.owner))
+for row = 1, #rows, 2 do
+  local free_ms = (rows[row] + 60) * MINUTE_MS - now
+  if free_ms > 0 then
+    minutes[#minutes + 1] = {free_ms = free_ms, spent = tonumber(rows[row + 1])}
+    spent = spent + rows[row + 1]
+  end
+end
+-- The oldest minutes are the first to be free again.
+table.sort(minutes, function(one, other) return one.free_ms < other.free_ms end)
+local wait_ms, left = 0, spent
+for _, minute in ipairs(minutes) do
+  if left < given.gpu_ms then break end
+  wait_ms, left = minute.free_ms, left - minute.spent
+end
+return {tonumber(redis.call('HGET', key('waiting'), given.owner) or 0), spent, wait_ms}
+"""
+)
+
+
+class Quota(BaseModel):
+    """What one owner may use; admins may use anything."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    jobs_waiting: PositiveInt = 500
+    """Jobs that may wait at a time."""
+    jobs_a_minute: PositiveInt = 300
+    """Jobs that may be sent in any 60 seconds."""
+    gpu_seconds_an_hour: PositiveInt = 3600
+    """Seconds on GPUs in the last hour; jobs that failed through a fault of ours cost nothing."""
+
+
+class Quotas:
+    """Holds owners to a quota. Raises `QueueUnavailable` while Redis does not answer."""
+
+    def __init__(self, store: Store, quota: Quota) -> None:
+        """Count where the queue is."""
+        self.quota = quota
+        self._store = store
+        self._rate = RateLimitItemPerMinute(quota.jobs_a_minute)
+        self._window = MovingWindowRateLimiter(
+            RedisStorage(
+                "async+redis://",
+                implementation="redispy",
+                key_prefix=f"{store.prefix}:rate",
+                connection_pool=store.pool,  # type: ignore[arg-type]  # annotated for scalars only
+            )
+        )
+
+    async def take(self, owner: str, idempotency_key: str | None = None) -> None:
+        """Count one more job of an owner; a request that repeats an earlier one is not counted.
+
+        Raises:
+            QuotaExceeded: naming the quota, and when to come back.
+
+        """
+        quota = self.quota
+        used = await self._store.run(
+            _USED,
+            owner=owner,
+            idempotency_key=idempotency_key,
+            gpu_ms=1000 * quota.gpu_seconds_an_hour,
+        )
+        if used is None:
+            return
+        waiting, spent_ms, wait_ms = used
+        if waiting >= quota.jobs_waiting:
+            raise QuotaExceeded("jobs_waiting", quota.jobs_waiting, waiting)
+        if spent_ms >= 1000 * quota.gpu_seconds_an_hour:
+            spent_s = spent_ms // 1000
+            raise QuotaExceeded(
+                "gpu_seconds_an_hour", quota.gpu_seconds_an_hour, spent_s, wait_ms / 1000
+            )
+        if not await self._store.answer(self._window.hit(self._rate, owner)):
+            stats = await self._store.answer(self._window.get_window_stats(self._rate, owner))
+            raise QuotaExceeded(
+                "jobs_a_minute",
+                quota.jobs_a_minute,
+                quota.jobs_a_minute - stats.remaining,
+                max(0.0, stats.reset_time - time.time()),
+            )
