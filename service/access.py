@@ -38,6 +38,11 @@ class Caller:
         if not self.role.covers(role):
             raise NotAllowed(f"this takes a key of role `{role}`; this one is `{self.role}`")
 
+    @property
+    def limited(self) -> bool:
+        """Whether the caller is held to a quota."""
+        return self.role is not Role.ADMIN
+
     def sees(self, owner: str) -> bool:
         """Whether jobs of this owner are there for the caller."""
         return self.role is Role.ADMIN or owner == self.owner

@@ -15,6 +15,7 @@ from contract.device import CPU, device_named
 from contract.errors import InvalidSubmission
 from contract.job import Job, WorkerInfo, WorkerState
 from contract.queue import JobQueue
+from contract.quota import Quotas
 from contract.submission import Mode, Submission, official_cases, problem_named
 from service.access import Caller
 from service.job_request import safe_filename
@@ -36,6 +37,7 @@ class Admission:
     def __init__(self, queue: JobQueue, settings: ServiceSettings) -> None:
         """Check requests with `settings` and put them into `queue`."""
         self._queue = queue
+        self._quotas = Quotas(queue.store, settings.quota)
         self._settings = settings
         self._checks = asyncio.Semaphore(settings.source_checks)
 
@@ -43,13 +45,16 @@ class Admission:
         """Put the job into the queue, or return the one that the key already stands for.
 
         Raises:
-            InvalidSubmission, QueueFull, IdempotencyConflict, QueueUnavailable: it is not accepted.
+            InvalidSubmission, QuotaExceeded, QueueFull, IdempotencyConflict, QueueUnavailable: it
+                is not accepted.
 
         """
         if sent.source is not None:
             self._settings.limits.check_source(sent.source)
         workers = await self._queue.workers()
         submission = self._resolve(sent, workers)
+        if caller.limited:
+            await self._quotas.take(caller.owner, idempotency_key)
         if sent.source is not None:
             await self._check_source(sent.source, grammar_of(workers, submission.device))
         return await self._queue.submit(
@@ -57,6 +62,7 @@ class Admission:
             caller.owner,
             idempotency_key=idempotency_key,
             digest=sent.request.digest(sent.source),
+            max_waiting=self._settings.quota.jobs_waiting if caller.limited else None,
         )
 
     def _resolve(self, sent: SentJob, workers: Sequence[WorkerInfo]) -> Submission:

@@ -23,6 +23,7 @@ WHAT = {
     415: "The body is of a type that is not taken here",
     421: "The service is not known by this name: on loopback it is localhost",
     422: "A field or a parameter breaks a rule; `errors` says which",
+    429: "A quota is used up; `quota` says which, `Retry-After` when to send again",
     503: "The queue is away or full; `Retry-After` says when to ask again",
 }
 JSON_BODY: Schema = {

@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from math import ceil
 from typing import NamedTuple, cast
 
 from fastapi import FastAPI, Request, Response
@@ -22,6 +23,7 @@ from contract.errors import (
     NotAuthenticated,
     QueueFull,
     QueueUnavailable,
+    QuotaExceeded,
     SourceTooLarge,
 )
 from service.job_request import InvalidFields, plain_errors
@@ -75,6 +77,7 @@ _KINDS: Mapping[type[EvaluationError], _Kind] = {
     NotAuthenticated: _Kind(401, "not-authenticated", "A key is needed"),
     NotAllowed: _Kind(403, "not-allowed", "The key does not allow this"),
     JobNotFound: _Kind(404, "no-such-job", "There is no such job"),
+    QuotaExceeded: _Kind(429, "quota-exceeded", "A quota is used up"),
     QueueFull: _Kind(503, "queue-full", "The queue is full"),
     QueueUnavailable: _Kind(503, "queue-unavailable", "The queue cannot be reached"),
     EvaluationError: _Kind(500, "internal-error", "The service failed"),
@@ -137,6 +140,8 @@ def _response_to(error: EvaluationError, settings: ServiceSettings) -> Response:
             errors = [("Idempotency-Key", detail)]
         case JobNotFound():
             detail = f"there is no job {detail}, or it is past its retention"
+        case QuotaExceeded():
+            members = {"quota": error.quota, "limit": error.limit, "used": error.used}
         case QueueFull():
             members = {"queue_length": error.length, "limit": error.limit}
         case QueueUnavailable():
@@ -148,7 +153,9 @@ def _headers(error: EvaluationError, settings: ServiceSettings) -> Mapping[str, 
     match error:
         case NotAuthenticated():
             return {"WWW-Authenticate": 'Bearer realm="halfbyte"'}
-        case QueueFull():
+        case QuotaExceeded(retry_after_s=wait_s) if wait_s is not None:
+            return {"Retry-After": str(max(1, ceil(wait_s)))}
+        case QueueFull() | QuotaExceeded():
             return {"Retry-After": str(settings.full_retry_after_s)}
         case QueueUnavailable():
             return {"Retry-After": str(settings.retry_after_s)}

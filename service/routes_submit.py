@@ -19,7 +19,7 @@ Key = Annotated[
     str | None,
     Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern="^[!-~]+$"),
 ]
-REFUSALS = problems(400, 413, 415, 422, 503)
+REFUSALS = problems(400, 413, 415, 422, 429, 503)
 LOCATION = {"headers": {"Location": {"description": "The job", "schema": {"type": "string"}}}}
 RESPONSES = {202: LOCATION, **REFUSALS}
 

@@ -3,6 +3,7 @@
 from pydantic import SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from contract.quota import Quota
 from contract.submission import Limits, RequestLimits
 
 
@@ -17,6 +18,8 @@ class ServiceSettings(BaseSettings):
     """What a request may ask for: HALFBYTE_SERVICE_LIMITS__CASES=16, ..."""
     job: Limits = Limits()
     """What a job may use: HALFBYTE_SERVICE_JOB__JOB_S=600, ..."""
+    quota: Quota = Quota()
+    """What one name may use; admins, and everybody while there are no keys, are not held to it."""
     fields_bytes: int = 2_000_000
     """Bytes of a request beside the source: sizes, names, part headers."""
     trusted_network: bool = False

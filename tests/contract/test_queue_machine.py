@@ -5,6 +5,7 @@ Every transition is one script, so nothing can crash within one; crashing betwee
 """
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
@@ -192,6 +193,12 @@ class QueueMachine(RuleBasedStateMachine):
             places = sorted(self.listed[job_id].position for job_id in queued)
             assert places == list(range(1, len(queued) + 1))
             assert self.redis.zcard(f"halfbyte:queue:{device}") == len(queued)
+            by_mode = Counter(self.listed[job_id].mode for job_id in queued)
+            lines = {mode: self.redis.zcard(f"halfbyte:line:{device}:{mode}") for mode in Mode}
+            assert lines == {mode: by_mode[mode] for mode in Mode}
+        owners = Counter(self.listed[job_id].owner for job_id in self.of_state(JobState.QUEUED))
+        waiting = self.redis.hgetall("halfbyte:waiting")
+        assert {owner: int(number) for owner, number in waiting.items()} == owners
 
 
 def test_no_sequence_of_transitions_breaks_the_queue(redis_server):
