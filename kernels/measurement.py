@@ -71,10 +71,14 @@ class Timing:
     p90_us: float
     samples: int
     method: str
+    """`events`, or `wall` where the judge's clock said more than the events explain."""
     event_median_us: float
     wall_median_us: float
+    """The event median plus the median of what the judge's clock says beyond it, call by call."""
     overhead_us: float
+    """What calibration expects that to be."""
     end_to_end_us: float
+    """Median of the judge's clock, the overhead included."""
     unstable: bool
     launch_bound: bool
     tflops: float

@@ -9,15 +9,16 @@ import logging
 import os
 import queue
 import socket
+import statistics
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from contract.job import Fault, Progress
 from contract.submission import Submission
-from contract.verdict import VERDICT, Log, Verdict
+from contract.verdict import VERDICT, CaseResult, Log, Score, Verdict
 from kernels.catalog import candidate_source
 from worker.calls import Calls
 from worker.device import find_device
@@ -195,13 +196,23 @@ class JudgeProcess:
                 submission, shown, case_seed(seed, shown, submission.cases[shown])
             ),
         }
-        if found.failure is not None:
+        if found.failure is None:
+            fields["score"] = score_of(found.cases)
+        else:
             fields |= {"reason": found.failure.reason, "message": found.failure.message}
         outcome = "passed" if found.failure is None else found.failure.outcome
         return VERDICT.validate_python({"outcome": outcome, **fields})
 
     def _send(self, message: FromJudge) -> None:
         self._out.sendall(line(message))
+
+
+def score_of(cases: Sequence[CaseResult]) -> Score | None:
+    """Return the geometric mean of the medians, None unless every case was timed."""
+    medians = [case.timing.median_us for case in cases if case.timing is not None]
+    if not medians or len(medians) < len(cases):
+        return None
+    return Score(geomean_us=statistics.geometric_mean(medians))
 
 
 def cancelled(cancel_fd: int) -> bool:
