@@ -376,8 +376,8 @@ class JobQueue:
     async def reap(self) -> Sequence[str]:
         """Put back or fail the jobs that nobody will finish, and return their ids.
 
-        Everybody calls it every beat; when nobody has for half a
-        lease, Redis was away, and nothing is reaped for one lease.
+        Everybody calls it every beat; when nobody has for half a lease, Redis was away, and nothing
+        is reaped for one lease.
         """
         return [job_id.decode() for job_id in await self.store.run(scripts.REAP)]
 

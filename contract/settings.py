@@ -1,5 +1,8 @@
 """Settings of the queue. Read from HALFBYTE_QUEUE_... once, in a main module."""
 
+from typing import Self
+
+from pydantic import model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -12,6 +15,7 @@ class QueueSettings(BaseSettings):
     prefix: str = "halfbyte"
     """First part of every key."""
     lease_s: float = 15
+    """How long a job stays with a worker that is not heard of; at least four beats."""
     beat_s: float = 2
     """Time between two renewals of a lease, and between two heartbeats of a worker."""
     max_attempts: int = 2
@@ -24,3 +28,10 @@ class QueueSettings(BaseSettings):
     idempotency_s: float = 86_400
     events_kept: int = 1_000
     """Events kept of one job."""
+
+    @model_validator(mode="after")
+    def _beats_fit_into_a_lease(self) -> Self:
+        # Reapers call once a beat, and half a lease without one counts as an outage of Redis.
+        if self.lease_s < 4 * self.beat_s:
+            raise ValueError(f"lease_s must be at least four beat_s, got {self.lease_s} s")
+        return self

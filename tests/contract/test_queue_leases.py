@@ -3,10 +3,12 @@
 import asyncio
 
 import pytest
+from pydantic import ValidationError
 
 from contract.errors import LeaseLost
 from contract.job import JobState, Progress
 from contract.queue import JobQueue
+from contract.settings import QueueSettings
 from tests.contract.examples import LOST, passed, submission, worker
 
 
@@ -169,8 +171,16 @@ async def test_nothing_is_reaped_for_a_lease_after_nobody_was_there_to_reap(queu
     await queue.close()
 
 
+def test_a_lease_too_short_for_its_beats_is_refused():
+    """Reapers that call less often than twice a lease would take every gap for an outage."""
+    with pytest.raises(ValidationError, match="four beat_s"):
+        QueueSettings(lease_s=7, beat_s=2)
+
+
 async def test_a_job_for_a_device_without_worker_fails(queue_settings, wait_until):
-    settings = queue_settings.model_copy(update={"no_worker_s": 0.3, "lease_s": 0.1})
+    settings = queue_settings.model_copy(
+        update={"no_worker_s": 0.3, "lease_s": 0.1, "beat_s": 0.02}
+    )
     queue = JobQueue.connect(settings)
     served = await queue.submit(submission(device="cpu"), "alice")
     unserved = await queue.submit(submission(device="B200"), "alice")

@@ -69,6 +69,22 @@ async def test_events_waiters_and_workers_outlast_an_outage(durable_queue, durab
     await heard_of_cancel
 
 
+async def test_what_happened_before_the_bell_was_heard_again_is_not_missed(
+    durable_queue, durable_server, monkeypatch
+):
+    """The waiter does not look again by itself, and nobody hears the message of the cancel."""
+    monkeypatch.setattr("contract.queue.WAITERS_LOOK_AGAIN_S", 3600)
+    job = await durable_queue.submit(submission(), "alice")
+    waiting = asyncio.ensure_future(durable_queue.wait(job.id, 3600))
+    await asyncio.wait({waiting}, timeout=0.1)
+    durable_server.end()
+    durable_server.start()
+    another_process = JobQueue.connect(QueueSettings(redis_url=durable_server.url))
+    await another_process.cancel(job.id)
+    assert (await waiting).state is JobState.CANCELLED
+    await another_process.close()
+
+
 async def test_nothing_is_reaped_for_a_lease_after_an_outage(
     durable_queue, durable_server, wait_until
 ):
