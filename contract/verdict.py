@@ -97,6 +97,17 @@ class CompiledKernel(BaseModel):
     links: dict[str, str] = {}
 
 
+class ReviewFlag(BaseModel):
+    """Something in the file that a person should look at. No outcome depends on it."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    line: int
+    word: str
+    """A fixed word: `ctypes`, `threads`, `pointer_cache`, ..."""
+    why: str
+
+
 class _Verdict(BaseModel):
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
@@ -108,6 +119,8 @@ class _Verdict(BaseModel):
     emulated: bool
     """True where a CPU stood in for a GPU: correctness only, never ranked."""
     log: Log = Log()
+    review: tuple[ReviewFlag, ...] = ()
+    """What in the file a person should look at. A hint, and never a reason of the outcome."""
     seed: str | None = None
     """The job's 128-bit seed in hex; null while it is secret."""
     reproduce: str | None = None

@@ -18,6 +18,7 @@ from worker.blame import Failure, blame
 from worker.control import ControlPage
 from worker.ground import POISON, Ground, Image
 from worker.protocol import Job, Status
+from worker.review import Flag, from_text
 from worker.runner_process import Answered, End, RunnerProcess, source_memfd
 from worker.sampling import Calibration, Sample
 
@@ -79,6 +80,8 @@ class Calls:
         self._arena: Arena | None = None
         self.count = 0
         """Calls that answered."""
+        self.review: tuple[Flag, ...] = ()
+        """What a person should look at in the file."""
 
     def open(self, source: bytes, cases: Sequence[Case]) -> Failure | None:
         """Allocate the arena for the largest case, and have the runner import the file."""
@@ -93,6 +96,9 @@ class Calls:
         try:
             descriptors = (host.fd, device.fd, source_fd)
             end = self._runner.start_job(job, descriptors, limit_s, self._cancel_fd)
+            if isinstance(end, Answered) and end.answer.status is Status.REVIEWED:
+                self.review = from_text(end.answer.text)
+                end = self._runner.answer(0, limit_s, self._cancel_fd)
         finally:
             self._clock.stop()
             os.close(source_fd)

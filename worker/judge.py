@@ -20,6 +20,7 @@ from kernels.measurement import Comparison
 from kernels.problem import Case, Distribution
 from worker.blame import Failure
 from worker.calls import Called, Calls
+from worker.review import Flag
 from worker.sampling import Calibration, Sample, spread, timing_of
 from worker.seeds import derive
 
@@ -50,6 +51,7 @@ class Judgement:
     cases: tuple[CaseResult, ...]
     failure: Failure | None
     calls: int
+    review: tuple[Flag, ...]
 
 
 class Judge:
@@ -88,7 +90,8 @@ class Judge:
                 alive = result.outcome in ("passed", "incorrect")
         finally:
             self._calls.close()
-        yield Judgement(tuple(results), refused or first_failure(results), self._calls.count)
+        failure = refused or first_failure(results)
+        yield Judgement(tuple(results), failure, self._calls.count, self._calls.review)
 
     @property
     def _timed(self) -> bool:

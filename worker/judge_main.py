@@ -18,7 +18,7 @@ from functools import partial
 
 from contract.job import Fault, Progress
 from contract.submission import Submission
-from contract.verdict import VERDICT, CaseResult, Log, Score, Verdict
+from contract.verdict import VERDICT, CaseResult, Log, ReviewFlag, Score, Verdict
 from kernels.catalog import candidate_source
 from worker.calls import Calls
 from worker.device import find_device
@@ -40,6 +40,7 @@ from worker.messages import (
 )
 from worker.process_tree import adopt_orphans, be_opaque, die_with_parent, kill_strays
 from worker.reproduce import request_body
+from worker.review import WHY
 from worker.runner_process import Interrupted, RunnerFailed, RunnerProcess
 from worker.sandbox.choose import choose
 from worker.seeds import random_seed
@@ -190,6 +191,10 @@ class JudgeProcess:
                 stdout_bytes=runner.stdout.total_bytes,
                 stderr_bytes=runner.stderr.total_bytes,
                 truncated=runner.stdout.truncated or runner.stderr.truncated,
+            ),
+            "review": tuple(
+                ReviewFlag(line=flag.line, word=flag.word, why=WHY[flag.word])
+                for flag in found.review
             ),
             "seed": f"{seed:032x}",
             "reproduce": request_body(

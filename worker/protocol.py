@@ -47,6 +47,8 @@ class Status(IntEnum):
     WRONG_DTYPE = 10
     EXITED = 11
     """`sys.exit` or another exception that is no `Exception`."""
+    REVIEWED = 12
+    """The file was read, and not run yet; the text says what a person should look at."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ Theory of operation
     The judge starts this module in a sandbox, with one socket and nothing to find: no seed, no
     expected value, no credential, an empty environment. It imports torch and triton, says READY and
     waits as a warm spare. A Job record brings two descriptors, the arena and the source. The source
-    is written into the private scratch folder (Triton reads it back) and imported as `submission`.
+    is read for the review, written into the private scratch folder (Triton reads it back) and
+    imported as `submission`.
     Then one Call record a call: the views of the slot are laid over the arena, the candidate is
     called, the device is synchronised, and what it returned is checked for count, type, shape and
     dtype. A returned tensor that is not the given output is copied there. One Answer goes back.
@@ -36,6 +37,7 @@ from worker.arena import Place, Slot, attach, read_shapes
 from worker.control import ControlPage
 from worker.process_tree import die_with_parent
 from worker.protocol import CALL_BYTES, JOB_BYTES, Answer, Call, Job, Status
+from worker.review import flags, to_text
 
 COMPETITION: Final = Path(__file__).parent / "competition"
 COMPILER_ERRORS: Final = {
@@ -93,6 +95,7 @@ def main() -> None:
     for descriptor in descriptors:
         os.close(descriptor)
 
+    judge.send(Answer(0, Status.REVIEWED, text=to_text(flags(source))).pack())
     answer, candidate = import_candidate(source)
     judge.send(answer.pack())
     control = None if emulated else ControlPage(mapping)
