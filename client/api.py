@@ -18,7 +18,7 @@ import httpx
 from client.errors import ApiError, Refused, ServiceFailed, Unreachable
 from client.sse import Event, events
 from client.terminal import plain
-from client.wire import CaseRequest, JobList, JobView
+from client.wire import CaseRequest, JobList, JobView, QueueView, Worker, Workers
 
 CONNECT_S = 5.0
 ANSWER_S = 30.0
@@ -152,6 +152,21 @@ class HalfbyteClient:
     def log(self, job: str) -> bytes:
         """Return what the candidate printed, as far as it was kept."""
         return self._send(self._http.build_request("GET", self._url(job, "/log"))).content
+
+    def queue(self) -> QueueView:
+        """Return how many jobs wait, and for how long."""
+        request = self._http.build_request("GET", f"{self.url}/v1/queue")
+        return cast(QueueView, self._json(request))
+
+    def workers(self) -> Workers:
+        """Return the live workers."""
+        request = self._http.build_request("GET", f"{self.url}/v1/workers")
+        return cast(Workers, self._json(request))
+
+    def drain(self, worker: str) -> Worker:
+        """Have a worker take no further job and end."""
+        path = f"/v1/workers/{quote(worker, safe='')}/drain"
+        return cast(Worker, self._json(self._http.build_request("POST", self.url + path)))
 
     def _url(self, job: str | None = None, rest: str = "") -> str:
         jobs = f"{self.url}/v1/jobs"

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from client import demo as demonstration
-from client import render
+from client import operations, render
 from client import up as local
 from client.admin import app as admin
 from client.api import HalfbyteClient
@@ -165,6 +165,48 @@ def list_jobs(
         console().print(render.jobs(page["jobs"]))
     else:
         console(stderr=True).print("no jobs")
+
+
+@app.command()
+def queue(url: Url = LOCAL, key: Key = None, as_json: Json = False) -> None:
+    """Show how many jobs wait, by device and mode, and for how long."""
+    with _client(url, key) as client:
+        view = client.queue()
+    if as_json:
+        print_json(view)
+        return
+    if view["lines"]:
+        console().print(operations.queue_table(view))
+    console().print(operations.queue_summary(view))
+
+
+@app.command()
+def workers(url: Url = LOCAL, key: Key = None, as_json: Json = False) -> None:
+    """List the live workers."""
+    with _client(url, key) as client:
+        live = client.workers()
+    if as_json:
+        print_json(live)
+    elif live["workers"]:
+        console().print(operations.workers_table(live["workers"]))
+    else:
+        console(stderr=True).print("no workers")
+
+
+@app.command()
+def drain(
+    worker: Annotated[str, typer.Argument(metavar="WORKER", help="Its id: `halfbyte workers`.")],
+    url: Url = LOCAL,
+    key: Key = None,
+    as_json: Json = False,
+) -> None:
+    """Have a worker take no further job and end; its running one has its grace time."""
+    with _client(url, key) as client:
+        drained = client.drain(worker)
+    if as_json:
+        print_json(drained)
+    else:
+        console().print(f"{plain(drained['id'])} drains: it hears of it within a heartbeat")
 
 
 @app.command()

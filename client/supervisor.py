@@ -27,12 +27,16 @@ KILLED_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What to start, and how long it has between SIGTERM and SIGKILL."""
+    """What to start, and how long it has between SIGTERM and SIGKILL.
+
+    One that may end is not started again after exit code 0: somebody asked it to.
+    """
 
     name: str
     argv: tuple[str, ...]
     env: Mapping[str, str]
     grace_s: float
+    may_end: bool = False
 
 
 class StartFailed(ClientError):
@@ -58,6 +62,7 @@ class Child:
 
     def _start(self) -> None:
         self.due: float | None = None
+        self._left_alone = False
         self._process = child.start(self.spec.argv, self.spec.env, self.log)
         self._started = time.monotonic()
 
@@ -74,11 +79,14 @@ class Child:
     def tend(self) -> str | None:
         """Restart an ended process once its delay is over; return what there is to say of it."""
         how = self.ended()
-        if how is None:
+        if how is None or self._left_alone:
             return None
         now = time.monotonic()
         if self.due is None:
             self._kill_group()
+            if self.spec.may_end and self._process.returncode == 0:
+                self._left_alone = True
+                return f"{self.spec.name} ended as it was asked to"
             if now - self._started >= STEADY_S:
                 self._delay_s = FIRST_DELAY_S
             self.due, delay_s = now + self._delay_s, self._delay_s

@@ -85,7 +85,7 @@ class Local:
         say("api ready")
         workers = self._supervisor.start(
             *(
-                Spec(f"worker-{number}", python("worker.main"), env, WORKER_GRACE_S)
+                Spec(f"worker-{number}", python("worker.main"), env, WORKER_GRACE_S, may_end=True)
                 for number in range(1, self._wanted.workers + 1)
             )
         )

@@ -172,3 +172,38 @@ class JobList(TypedDict):
 
     jobs: list[JobListItem]
     next_cursor: str | None
+
+
+class Worker(TypedDict):
+    """A live worker."""
+
+    id: str
+    state: str
+    device: str
+    gpu: str | None
+    sandbox_level: int
+    job: str | None
+
+
+class Workers(TypedDict):
+    """The live workers."""
+
+    workers: list[Worker]
+
+
+class Line(TypedDict):
+    """The jobs of one mode that wait for one device."""
+
+    device: str
+    mode: str
+    waiting: int
+    oldest_s: float
+
+
+class QueueView(TypedDict):
+    """How the queue is."""
+
+    waiting: int
+    running: int
+    workers: int
+    lines: list[Line]

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from contract.errors import QueueUnavailable
 from contract.keys import KeyStore
+from contract.operations import Operations
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
 from service.access import Access
@@ -19,6 +20,7 @@ from service.openapi import VERSION, description_of
 from service.problem_document import add_handlers
 from service.routes_about import router as about
 from service.routes_jobs import router as jobs
+from service.routes_operations import router as operations
 from service.routes_submit import router as submitting
 from service.settings import ServiceSettings
 
@@ -40,6 +42,7 @@ def create_app(
         app.state.access = Access(
             KeyStore(queue.store), public=public, starter_key=settings.starter_key
         )
+        app.state.operations = Operations(queue.store)
         app.state.admission = Admission(queue, settings)
         reaper = asyncio.create_task(_reap(queue, queue_settings.beat_s, app.state.stopping))
         yield
@@ -59,7 +62,7 @@ def create_app(
     app.state.metrics = Metrics()
     app.state.stopping = asyncio.Event()
     add_handlers(app, settings)
-    for router in (submitting, jobs, about):
+    for router in (submitting, jobs, operations, about):
         app.include_router(router)
     app.openapi = description_of(app)  # type: ignore[method-assign]
     app.add_middleware(SameSite, loopback_only=not (public or settings.trusted_network))

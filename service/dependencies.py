@@ -8,6 +8,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from contract.keys import Role
+from contract.operations import Operations
 from contract.queue import JobQueue
 from service.access import Access, Caller
 from service.admission import Admission
@@ -57,10 +58,17 @@ def _caller(role: Role) -> Callable[..., Awaitable[Caller]]:
     return with_role
 
 
+async def _operations(request: Request) -> Operations:
+    operations: Operations = request.app.state.operations
+    return operations
+
+
 Reader = Annotated[Caller, Depends(_caller(Role.READ))]
 Submitter = Annotated[Caller, Depends(_caller(Role.SUBMIT))]
+Administrator = Annotated[Caller, Depends(_caller(Role.ADMIN))]
 Queue = Annotated[JobQueue, Depends(_queue)]
 Admissions = Annotated[Admission, Depends(_admission)]
+Operating = Annotated[Operations, Depends(_operations)]
 Settings = Annotated[ServiceSettings, Depends(_settings)]
 Figures = Annotated[Metrics, Depends(_metrics)]
 Stopping = Annotated[asyncio.Event, Depends(_stopping)]

@@ -1,11 +1,11 @@
 """What operators watch, in the Prometheus text format. Labels are few: routes, states, devices."""
 
-from collections.abc import Mapping, Sequence
-
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from contract.job import Job, WorkerInfo, WorkerState
+from contract.job import Job
+from contract.operations import Figures
+from service.queue_metrics import QueueCollector
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 LATENCY_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
@@ -39,16 +39,8 @@ class Metrics:
             ("mode", "device"),
             registry=registry,
         )
-        self._queue_up = Gauge(
-            "halfbyte_queue_up", "Whether the queue answers: 1 or 0", registry=registry
-        )
-        self._queued = Gauge(
-            "halfbyte_jobs_queued", "Jobs that wait, by device", ("device",), registry=registry
-        )
-        self._running = Gauge("halfbyte_jobs_running", "Jobs that workers hold", registry=registry)
-        self._workers = Gauge(
-            "halfbyte_workers", "Live workers", ("device", "state"), registry=registry
-        )
+        self._queue = QueueCollector()
+        registry.register(self._queue)
 
     def request_came(self) -> None:
         """Count a request as open."""
@@ -64,26 +56,9 @@ class Metrics:
         """Count a job."""
         self._accepted.labels(job.mode, job.device).inc()
 
-    def queue_seen(self, depth: Mapping[str, int], workers: Sequence[WorkerInfo]) -> None:
-        """Take over how the queue is now."""
-        self._queue_up.set(1)
-        self._queued.clear()
-        for device, length in depth.items():
-            self._queued.labels(device).set(length)
-        self._running.set(sum(worker.job is not None for worker in workers))
-        self._workers.clear()
-        for device in {worker.device for worker in workers}:
-            for state in WorkerState:
-                self._workers.labels(device, state).set(
-                    sum(worker.device == device and worker.state is state for worker in workers)
-                )
-
-    def queue_away(self) -> None:
-        """Forget what was seen of the queue: old figures would pass for new ones."""
-        self._queue_up.set(0)
-        self._queued.clear()
-        self._workers.clear()
-        self._running.set(float("nan"))
+    def queue_seen(self, figures: Figures | None) -> None:
+        """Take over how the queue is now; None where it is away: old figures would pass for new."""
+        self._queue.seen = figures
 
     def exposition(self) -> bytes:
         """Return all figures as text."""

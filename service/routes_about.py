@@ -1,12 +1,11 @@
-"""The service itself: problems, workers, health, metrics."""
+"""The service itself: problems, health."""
 
 from fastapi import APIRouter, Response
 
-from contract.errors import InvalidSubmission, QueueUnavailable
+from contract.errors import InvalidSubmission
 from contract.problem import PROBLEMS
 from contract.submission import problem_named
-from service.dependencies import Figures, Queue, Reader, Settings
-from service.metrics import MEDIA_TYPE
+from service.dependencies import Queue, Reader, Settings
 from service.openapi import problems
 from service.problem_document import status_problem
 from service.views import (
@@ -14,18 +13,11 @@ from service.views import (
     ProblemList,
     ProblemView,
     Readiness,
-    WorkerList,
     json_response,
     problem_view,
 )
 
 router = APIRouter(tags=["service"])
-
-
-@router.get("/v1/workers", response_model=WorkerList, responses=problems(503))
-async def workers(queue: Queue, caller: Reader) -> Response:
-    """List the workers that are alive."""
-    return json_response(WorkerList(workers=tuple(await queue.workers())))
 
 
 @router.get("/v1/problems", response_model=ProblemList)
@@ -57,17 +49,3 @@ async def readiness(queue: Queue) -> Response:
     alive = await queue.workers()
     queued = sum((await queue.depth()).values())
     return json_response(Readiness(workers=len(alive), queued=queued))
-
-
-@router.get(
-    "/metrics",
-    response_class=Response,
-    responses={200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}, **problems(503)},
-)
-async def metrics(queue: Queue, figures: Figures, caller: Reader) -> Response:
-    """Give figures in the text format of Prometheus; also while the queue is away."""
-    try:
-        figures.queue_seen(await queue.depth(), await queue.workers())
-    except QueueUnavailable:
-        figures.queue_away()
-    return Response(figures.exposition(), media_type=MEDIA_TYPE)

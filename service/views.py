@@ -9,6 +9,7 @@ from pydantic_core import to_json
 
 from contract.device import DEVICES
 from contract.job import Headline, Job, JobSummary, WorkerInfo
+from contract.operations import Figures
 from contract.problem import Problem
 from contract.submission import Limits, Mode, RequestLimits
 from service.admission import SERVED_MODES
@@ -92,6 +93,31 @@ class ProblemList(BaseModel):
     problems: tuple[ProblemView, ...]
 
 
+class LineView(BaseModel):
+    """The jobs of one mode that wait for one device."""
+
+    model_config = _FROZEN
+
+    device: str
+    mode: Mode
+    waiting: int
+    oldest_s: float
+    """Age of the oldest, from its submission."""
+
+
+class QueueView(BaseModel):
+    """How the queue is."""
+
+    model_config = _FROZEN
+
+    waiting: int
+    running: int
+    workers: int
+    """Live ones."""
+    lines: tuple[LineView, ...]
+    """Where jobs wait, by device and mode."""
+
+
 class Health(BaseModel):
     """The process lives."""
 
@@ -140,6 +166,20 @@ def job_list(page: Sequence[JobSummary], cursor: str | None) -> JobList:
         for each in page
     )
     return JobList(jobs=tuple(items), next_cursor=cursor)
+
+
+def queue_view(figures: Figures) -> QueueView:
+    """Return how the queue is as clients see it, the oldest line first."""
+    lines = (
+        LineView(device=line.device, mode=line.mode, waiting=line.waiting, oldest_s=line.oldest_s)
+        for line in sorted(figures.lines, key=lambda line: -line.oldest_s)
+    )
+    return QueueView(
+        waiting=sum(line.waiting for line in figures.lines),
+        running=figures.running,
+        workers=len(figures.workers),
+        lines=tuple(lines),
+    )
 
 
 def problem_view(problem: Problem, settings: ServiceSettings) -> ProblemView:

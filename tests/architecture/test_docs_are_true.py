@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 from pydantic import BaseModel
 
 from client.main import app as commands
@@ -61,13 +62,24 @@ def test_every_outcome_and_mode_is_documented() -> None:
     assert [mode for mode in Mode if f"`{mode}`" not in DOCS["api"]] == []
 
 
+def command_names(group: typer.Typer, prefix: str = "") -> list[str]:
+    """All commands, those of groups with the names of the groups before them."""
+    own = [prefix + (each.name or each.callback.__name__) for each in group.registered_commands]
+    nested = [
+        command_names(each.typer_instance, f"{prefix}{each.name} ")
+        for each in group.registered_groups
+    ]
+    return own + [name for names in nested for name in names]
+
+
 def test_every_command_is_documented() -> None:
     everything = README + "".join(DOCS.values()) + (ROOT / "CHANGELOG.md").read_text()
+    names = command_names(commands)
+    assert "admin key create" in names
     missing = [
-        command.name or command.callback.__name__
-        for command in commands.registered_commands
-        if f"`{command.name or command.callback.__name__}`" not in everything
-        and f"halfbyte {command.name or command.callback.__name__}" not in everything
+        name
+        for name in names
+        if f"`{name}`" not in everything and f"halfbyte {name}" not in everything
     ]
     assert missing == []
 

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -62,6 +63,18 @@ def test_a_child_that_dies_again_and_again_is_started_ever_later(children, monke
         f"child ended with exit code 7; starting it again in {delay} s"
         for delay in ("0.01", "0.02", "0.04", "0.04", "0.04")
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [(0, "child ended as it was asked to"), (3, "child ended with exit code 3")]
+)
+def test_a_child_that_may_end_stays_away_if_it_ended_well(children, code, said):
+    ending = replace(spec(f"sys.exit({code})"), may_end=True)
+    (one,) = children.start(ending)
+    assert tended(children)[0].startswith(said)
+    assert (one.due is None) is (code == 0)
+    if code == 0:
+        assert list(children.tend()) == []
 
 
 def test_a_child_that_ran_for_long_is_started_again_soon(children, monkeypatch):

@@ -1,6 +1,5 @@
 """What the service tells about itself."""
 
-from contract.job import WorkerState
 from tests.service.workers import worker
 
 
@@ -30,28 +29,6 @@ async def test_readiness_tells_who_works_and_what_waits(http, queue):
     await queue.heartbeat(worker())
     answer = await http.get("/readyz")
     assert answer.json() == {"status": "ready", "workers": 1, "queued": 1}
-
-
-async def test_metrics_tell_queue_workers_and_requests(http, queue):
-    await http.post("/v1/jobs", json={"device": "cpu"})
-    await queue.heartbeat(worker("H200", state=WorkerState.DRAINING))
-    await http.get("/v1/jobs/nobody")
-    await http.get("/no/such/path")
-    answer = await http.get("/metrics")
-    assert answer.headers["content-type"].startswith("text/plain; version=")
-    lines = answer.text.splitlines()
-    assert 'halfbyte_jobs_queued{device="cpu"} 1.0' in lines
-    assert 'halfbyte_workers{device="H200",state="draining"} 1.0' in lines
-    assert 'halfbyte_workers{device="H200",state="idle"} 0.0' in lines
-    assert "halfbyte_queue_up 1.0" in lines
-    assert "halfbyte_jobs_running 0.0" in lines
-    for start in (
-        'halfbyte_jobs_accepted_total{device="cpu",mode="test"}',
-        'halfbyte_http_requests_total{method="GET",route="/v1/jobs/{job_id}",status="404"}',
-        'halfbyte_http_requests_total{method="GET",route="none",status="404"}',
-        'halfbyte_http_request_duration_seconds_count{method="POST",route="/v1/jobs"}',
-    ):
-        assert any(line.startswith(start) for line in lines), start
 
 
 async def test_a_worker_that_is_gone_leaves_the_metrics(http, queue):

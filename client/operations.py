@@ -1,0 +1,57 @@
+"""The queue and the workers as tables for people. Programs read `--json`."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from client.tables import BAD
+from client.terminal import plain
+from client.wire import QueueView, Worker
+
+STYLES = {"unhealthy": BAD, "busy": "bold green"}
+
+
+def queue_table(view: QueueView) -> Table:
+    """Return one row a device and mode, the one that waits longest first."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("device", no_wrap=True)
+    table.add_column("mode", no_wrap=True)
+    table.add_column("waiting", justify="right", no_wrap=True)
+    table.add_column("oldest", justify="right", no_wrap=True)
+    for line in view["lines"]:
+        table.add_row(
+            Text(plain(line["device"])),
+            Text(plain(line["mode"])),
+            Text(str(line["waiting"])),
+            Text(duration(line["oldest_s"])),
+        )
+    return table
+
+
+def queue_summary(view: QueueView) -> str:
+    """Say in a line how much there is."""
+    return f"{view['waiting']} waiting, {view['running']} running, {view['workers']} workers"
+
+
+def workers_table(workers: Sequence[Worker]) -> Table:
+    """Return one row a worker."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("id", "state", "device", "sandbox", "job"):
+        table.add_column(name, no_wrap=True)
+    for worker in workers:
+        table.add_row(
+            Text(plain(worker["id"])),
+            Text(plain(worker["state"]), style=STYLES.get(worker["state"], "")),
+            Text(plain(worker["gpu"] or worker["device"])),
+            Text(f"level {worker['sandbox_level']}"),
+            Text(plain(worker["job"] or "-")),
+        )
+    return table
+
+
+def duration(seconds: float) -> str:
+    """Return a duration on little room: `4 s`, `12 min`, `3.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
