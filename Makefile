@@ -23,7 +23,7 @@ check: setup
 	$(BIN)/mypy
 
 test: setup
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
 demo: setup
 	$(BIN)/halfbyte demo

@@ -33,8 +33,9 @@ class Worst:
 class Comparison:
     """Outputs against the float64 reference, over all groups and all calls of a case.
 
-    Errors are taken over elements that are finite on both sides; `mismatched_elements` counts every
-    element outside the bound, NaN and infinity included.
+    Errors are taken over elements that are finite on both sides, against the reference as it rounds
+    to float16; `mismatched_elements` counts every element outside the bound, NaN and infinity
+    included.
     """
 
     max_abs_error: float
