@@ -1,0 +1,494 @@
+// Grouped NVFP4 GEMM for sm_90a: C[g] = (A[g] * SFA[g]) @ (B[g] * SFB[g]).T, all groups in two launches.
+//
+// Theory of operation
+//   Hopper has no FP4 tensor core, so both operands are decoded to float16, which is exact. The
+//   tensor core computes the transpose of C: rows of B are its left operand and are decoded in
+//   registers by the warps that multiply; rows of A are its right operand and come decoded from
+//   shared memory. `decode_a` decodes A once and writes images of the tiles in shared memory, so that
+//   `grouped_gemm` fills a slot of its ring by one contiguous copy. It starts while `decode_a` runs,
+//   and has B on its way by the time A is there.
+//
+//   A block owns one multiprocessor: one warp loads B, one thread loads A, two warpgroups multiply,
+//   64 rows of B each. What a block computes is a list of items made on the host: a tile of ROWS rows
+//   of B by a width of A, and a range of its chunks of k. Where blocks share a tile, the one with the
+//   last chunk finishes it and those before it leave float32 sums in device memory. A block does so
+//   first of all, and waits only for blocks before it, which have started: nobody waits in a circle.
+//
+// Order of k
+//   A chunk is 256 k. Lane j = lane % 4 of a row's quad owns the contiguous k = 64 j .. 64 j + 63 of
+//   it: 32 bytes and one word of four scales, so all loads are wide and nothing is shuffled. Word i
+//   (eight codes) of lane j feeds the products of steps 2 i and 2 i + 1:
+//
+//     position (2 i + t) * 16 + 8 u + 2 j + v holds k = 64 j + 8 i + code(t, u, v),
+//     code = 3 + 4 v, 1 + 4 v (t = 0; u = 0, 1), 2 + 4 v, 4 v (t = 1; u = 0, 1).
+//
+//   A and B are permuted alike, so the sum is the same.
+//
+// `wgmma.cu` is generated: the product of every width N, and WIDTHS(F), which applies F to all of them.
+
+#include "instructions.cu"
+#include "wgmma.cu"
+
+struct __align__(64) Group {
+    TensorMap b;  // rows of k / 2 bytes; boxes of 128 bytes by ROWS rows
+    const u8 *a, *sfa, *sfb;
+    u16* c;
+    u8* image;       // decoded A
+    int m, n, k;
+    int tile_rows;   // of A, a multiple of 16
+    int width;       // of the products, at least tile_rows
+    int first_unit;  // of 16 rows of A, counted over all groups
+};
+
+struct Item {
+    u16 group, row_tile, column_tile;
+    u16 first_chunk, last_chunk;  // last exclusive; a later block finishes a tile that ends early
+    u16 sharers;                  // blocks before this one that leave sums of the tile
+};
+
+constexpr int GROUPS = 32, ITEMS = 640;  // that fit the parameters; more are in device memory
+constexpr int BLOCKS = 160;              // at least the multiprocessors of any sm_90
+struct Problem {
+    Group groups[GROUPS];
+    int first_items[BLOCKS + 1];
+    Item items[ITEMS];
+    const Group* more_groups;
+    const Item* more_items;
+};
+
+constexpr int WARPGROUPS = 2, ROWS = 64 * WARPGROUPS;  // of B in a tile
+constexpr int WIDEST = 256;
+constexpr int CONSUMERS = 128 * WARPGROUPS, THREADS = CONSUMERS + 128;
+constexpr int CONSUMER_REGISTERS = 232, LOADER_REGISTERS = 40;  // of 168 at launch
+constexpr int CHUNK = 256;                              // k of a stage of B
+constexpr int STAGES = 3, SLOTS = 5;                    // of the rings of B and of A
+constexpr int B_SCALES = ROWS * 128, STAGE_BYTES = B_SCALES + ROWS * 16;
+constexpr int SLOT_BYTES = WIDEST * 128;
+constexpr int RING = SLOTS * SLOT_BYTES;                // stages follow the slots
+constexpr int STAGING = RING + STAGES * STAGE_BYTES;    // 1024 bytes a consumer warp
+constexpr int BARRIERS = STAGING + CONSUMERS / 32 * 1024;
+constexpr int SHARED_BYTES = BARRIERS + 2 * (STAGES + SLOTS) * 8;
+static_assert(SHARED_BYTES <= 232448, "the most a block can have");
+constexpr int SUM_FLOATS = ROWS * WIDEST;               // of one block's unfinished tile
+
+//------------------------------------------------------------------------- decoding
+
+// Two block scales, times 2^7.
+__device__ __forceinline__ u32 decode_scales(u32 bytes) {
+    return multiply_halves(widen_e4m3(bytes), 0x58005800);
+}
+
+// Eight codes times their scale. Sign and magnitude of a code placed in bits 15 and 11..9 of a half
+// are its value times 2^-14, so `out` is value * scale * 2^-7: pairs for (t, u) = (0, 0), (0, 1),
+// (1, 0), (1, 1).
+__device__ __forceinline__ void decode(u32 word, u32 scale, u32 (&out)[4]) {
+    constexpr u32 CODES = 0x8E008E00;
+    const u32 high = take_signs(word, word >> 3), low = take_signs(word << 4, word << 1);
+    out[0] = multiply_halves(high & CODES, scale);
+    out[1] = multiply_halves((high << 8) & CODES, scale);
+    out[2] = multiply_halves(low & CODES, scale);
+    out[3] = multiply_halves((low << 8) & CODES, scale);
+}
+constexpr float SCALE_BACK = 16384.f;  // A and B carry 2^-7 each
+
+// A word of a row and one of the row eight below: the left operands of two steps.
+__device__ __forceinline__ void decode_rows(
+    u32 upper, u32 lower, u32 upper_scale, u32 lower_scale, u32* left) {
+    u32 up[4], low[4];
+    decode(upper, upper_scale, up);
+    decode(lower, lower_scale, low);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        left[2 * i] = up[i];
+        left[2 * i + 1] = low[i];
+    }
+}
+
+//------------------------------------------------------------------------- items and rings
+
+struct Tile {
+    Item item;
+    const Group* group;
+    int row, rows, column;
+};
+
+// Goes through the items of this block.
+class Walk {
+  public:
+    __device__ __forceinline__ explicit Walk(const Problem& problem)
+        : problem_(problem), at_(problem.first_items[blockIdx.x]) {}
+    __device__ __forceinline__ bool more() const {
+        return at_ < problem_.first_items[blockIdx.x + 1];
+    }
+    __device__ __forceinline__ void advance() { ++at_; }
+    __device__ __forceinline__ Tile tile() const {
+        Tile tile;
+        tile.item = (problem_.more_items ? problem_.more_items : problem_.items)[at_];
+        tile.group = (problem_.more_groups ? problem_.more_groups : problem_.groups)
+                     + tile.item.group;
+        tile.row = tile.item.row_tile * tile.group->tile_rows;
+        tile.rows = min(tile.group->tile_rows, tile.group->m - tile.row);
+        tile.column = tile.item.column_tile * ROWS;
+        return tile;
+    }
+    // Makes the compiler read the item anew instead of keeping what it says in registers.
+    __device__ __forceinline__ void forget() { asm volatile("" : "+r"(at_)); }
+
+  private:
+    const Problem& problem_;
+    int at_;
+};
+
+__device__ __forceinline__ int chunks_of(const Group& group) {
+    return (group.k + CHUNK - 1) / CHUNK;
+}
+__device__ __forceinline__ int scale_tiles_of(const Group& group) { return (group.k + 63) / 64; }
+
+// A slot holds so many blocks of 64 k of [width][128 bytes].
+__host__ __device__ constexpr int blocks_of_slot(int width) {
+    return width <= WIDEST / 4 ? 4 : width <= WIDEST / 2 ? 2 : 1;
+}
+
+struct Turn {  // a place in a ring and the parity of the round
+    u32 at = 0, parity = 0;
+    template <int COUNT>
+    __device__ __forceinline__ void advance() {
+        if (++at == COUNT) {
+            at = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+struct Rings {
+    u32 shared;
+    __device__ __forceinline__ u32 slot(u32 i) const { return shared + i * SLOT_BYTES; }
+    __device__ __forceinline__ u32 stage(u32 i) const { return shared + RING + i * STAGE_BYTES; }
+    __device__ __forceinline__ u32 stage_full(u32 i) const { return shared + BARRIERS + i * 8; }
+    __device__ __forceinline__ u32 stage_empty(u32 i) const { return stage_full(STAGES + i); }
+    __device__ __forceinline__ u32 slot_full(u32 i) const { return stage_full(2 * STAGES + i); }
+    __device__ __forceinline__ u32 slot_empty(u32 i) const {
+        return stage_full(2 * STAGES + SLOTS + i);
+    }
+};
+
+//------------------------------------------------------------------------- decoding A
+
+// Images: of a tile of rows, blocks of 64 k of [width][128 bytes], 16-byte pieces XORed with row % 8.
+// A block decodes 16 rows of two chunks; eight lanes share a row. Rows past m are left as they are:
+// what is computed from them is not stored.
+constexpr int DECODE_THREADS = 128, DECODE_CHUNKS = 2;
+
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS)
+decode_a(const __grid_constant__ Problem problem, int groups) {
+    let_next_kernel_start();
+    const int block = blockIdx.x, first_chunk = blockIdx.y * DECODE_CHUNKS;
+    const Group* group = problem.more_groups ? problem.more_groups : problem.groups;
+    for (int left = groups; left > 1;) {
+        const int half = left / 2;
+        const bool later = group[half].first_unit <= block;
+        group += later ? half : 0;
+        left = later ? left - half : half;
+    }
+    const int chunks = chunks_of(*group), scale_tiles = scale_tiles_of(*group), pitch = group->k / 2;
+    if (first_chunk >= chunks) return;
+    const int unit = block - group->first_unit, tile = unit / (group->tile_rows / 16);
+    const int lane = threadIdx.x, i = lane % 8, row = unit * 16 + lane / 8;
+    const int tile_row = row - tile * group->tile_rows;
+    const bool in_group = row < group->m;
+    const u8* codes = group->a + (long long)row * pitch + i * 4;
+    const u8* scale_bytes = group->sfa + (long long)(row / 128) * scale_tiles * 512
+                            + row % 32 * 16 + row % 128 / 32 * 4 + i / 2;
+    u32 words[DECODE_CHUNKS][4], scales[DECODE_CHUNKS][4];
+#pragma unroll
+    for (int c = 0; c < DECODE_CHUNKS; ++c) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const int byte = (first_chunk + c) * 128 + j * 32, column = (first_chunk + c) * 4 + j;
+            words[c][j] = in_group && byte + i * 4 < pitch ? __ldg((const u32*)(codes + byte)) : 0;
+            scales[c][j] = in_group && column < scale_tiles ? __ldg(scale_bytes + column * 512) : 0;
+        }
+    }
+    const int block_bytes = group->width * 128;
+    u8* image = group->image + ((long long)tile * chunks * 4 + i / 2) * block_bytes + tile_row * 128;
+    const bool odd = i % 2;
+    const int piece = odd ^ (tile_row & 7);
+#pragma unroll
+    for (int c = 0; c < DECODE_CHUNKS; ++c) {
+        u32 pieces[4][4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            u32 out[4];
+            decode(words[c][j], decode_scales(scales[c][j] * 0x101), out);
+#pragma unroll
+            for (int tu = 0; tu < 4; ++tu) pieces[tu][j] = out[tu];
+        }
+        u8* to = image + (long long)(first_chunk + c) * 4 * block_bytes;
+        // Neighbours exchange pieces, so that the two of them write 32 contiguous bytes at a time.
+#pragma unroll
+        for (int t = 0; t < 2; ++t) {
+            u32 low[4], high[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const u32 mine = pieces[2 * t + odd][j], given = pieces[2 * t + !odd][j];
+                const u32 got = __shfl_xor_sync(~0u, given, 1);
+                low[j] = odd ? got : mine;
+                high[j] = odd ? mine : got;
+            }
+            if (!in_group || first_chunk + c >= chunks) continue;
+            *(uint4*)(to + (((2 * t) ^ piece) << 4)) = make_uint4(low[0], low[1], low[2], low[3]);
+            *(uint4*)(to + (((4 + 2 * t) ^ piece) << 4)) =
+                make_uint4(high[0], high[1], high[2], high[3]);
+        }
+    }
+}
+
+//------------------------------------------------------------------------- loading
+
+// One warp loads B and its scales; neither depends on the kernel before this one.
+__device__ __forceinline__ void load_b(const Rings& rings, Walk walk) {
+    const int lane = threadIdx.x % 32;
+    Turn turn;
+    for (; walk.more(); walk.advance()) {
+        const Tile tile = walk.tile();
+        const int scale_tiles = scale_tiles_of(*tile.group);
+        const u8* from = tile.group->sfb + (long long)tile.item.column_tile * scale_tiles * 512;
+        for (int chunk = tile.item.first_chunk; chunk < tile.item.last_chunk; ++chunk) {
+            const u32 to = rings.stage(turn.at), full = rings.stage_full(turn.at);
+            barrier_wait(rings.stage_empty(turn.at), turn.parity ^ 1);
+            const int scale_bytes = min(4, scale_tiles - chunk * 4) * 512;
+            // Codes past k come as zeros, but zero times a NaN that was left here is not zero.
+            if (scale_bytes < 2048) {
+                for (int byte = scale_bytes + lane * 16; byte < 2048; byte += 512)
+                    store_zeros16(to + B_SCALES + byte);
+                order_stores_before_copies();
+            }
+            __syncwarp();
+            if (lane == 0) {
+                barrier_expect(full, ROWS * 128 + scale_bytes);
+                copy_box(to, &tile.group->b, chunk * 128, tile.column, full);
+                copy_bytes(to + B_SCALES, from + chunk * 2048, scale_bytes, full);
+            }
+            turn.advance<STAGES>();
+        }
+    }
+}
+
+// One thread loads decoded A.
+__device__ __forceinline__ void load_a(const Rings& rings, Walk walk) {
+    wait_for_kernel_before();
+    Turn turn;
+    for (; walk.more(); walk.advance()) {
+        const Tile tile = walk.tile();
+        const int width = tile.group->width, blocks = blocks_of_slot(width);
+        const int bytes = width * 128 * blocks;
+        const int first = tile.item.row_tile * chunks_of(*tile.group) + tile.item.first_chunk;
+        const u8* from = tile.group->image + (long long)first * 4 * width * 128;
+        int slots = (tile.item.last_chunk - tile.item.first_chunk) * 4 / blocks;
+        for (; slots > 0; --slots, from += bytes) {
+            barrier_wait(rings.slot_empty(turn.at), turn.parity ^ 1);
+            barrier_expect(rings.slot_full(turn.at), bytes);
+            copy_bytes(rings.slot(turn.at), from, bytes, rings.slot_full(turn.at));
+            turn.advance<SLOTS>();
+        }
+    }
+}
+
+//------------------------------------------------------------------------- multiplying
+
+struct Consumer {
+    Rings rings;
+    Turn stage, slot;
+    u32 codes, scales;  // where this thread's part of a stage is
+    bool leads;         // the warpgroup
+};
+
+// Rows of 128 bytes, swizzled; eight of them are 1024 bytes.
+__device__ __forceinline__ u64 describe(u32 block) {
+    return (u64)1 << 62 | (u64)64 << 32 | (u64)1 << 16 | (block & 0x3FFFF) >> 4;
+}
+
+// A unit is 32 k: it is decoded while the unit before it is multiplied. To decode before the wait, or
+// to have more widths in one kernel than sum to about 670, makes ptxas run all products one by one.
+template <int N>
+__device__ __forceinline__ void multiply(Consumer& me, int chunks, float (&sums)[N / 2]) {
+    constexpr int BLOCKS_OF_SLOT = blocks_of_slot(N);
+    u32 left[2][8];
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+        barrier_wait(me.rings.stage_full(me.stage.at), me.stage.parity);
+        const u32 stage = me.rings.stage(me.stage.at);
+        const u32 upper_scales = load4(stage + me.scales);
+        const u32 lower_scales = load4(stage + me.scales + 128);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const uint4 upper = load16(stage + (me.codes ^ half * 16));
+            const uint4 lower = load16(stage + (me.codes ^ half * 16) + 1024);
+            const u32 upper_pair = decode_scales(upper_scales >> half * 16 & 0xFFFF);
+            const u32 lower_pair = decode_scales(lower_scales >> half * 16 & 0xFFFF);
+            if (half == 1) {
+                __syncwarp();
+                if (threadIdx.x % 32 == 0) barrier_arrive(me.rings.stage_empty(me.stage.at));
+            }
+#pragma unroll
+            for (int block = 0; block < 2; ++block) {
+                const int part = (half * 2 + block) % BLOCKS_OF_SLOT;
+                if (part == 0) barrier_wait(me.rings.slot_full(me.slot.at), me.slot.parity);
+                const u64 right = describe(me.rings.slot(me.slot.at) + part * N * 128);
+                const u32 upper_scale = __byte_perm(upper_pair, 0, block ? 0x3232 : 0x1010);
+                const u32 lower_scale = __byte_perm(lower_pair, 0, block ? 0x3232 : 0x1010);
+#pragma unroll
+                for (int unit = 0; unit < 2; ++unit) {
+                    wgmma_wait<1>();
+                    // Two units into a slot nobody reads the slot before it.
+                    if (part == 0 && unit == 1 && me.leads && (half || block || chunk))
+                        barrier_arrive(me.rings.slot_empty((me.slot.at + SLOTS - 1) % SLOTS));
+                    decode_rows(
+                        block ? (unit ? upper.w : upper.z) : (unit ? upper.y : upper.x),
+                        block ? (unit ? lower.w : lower.z) : (unit ? lower.y : lower.x),
+                        upper_scale, lower_scale, left[unit]);
+                    wgmma_fence();
+                    wgmma<N>(sums, left[unit], right + unit * 4);
+                    wgmma<N>(sums, left[unit] + 4, right + unit * 4 + 2);
+                    wgmma_commit();
+                }
+                if (part == BLOCKS_OF_SLOT - 1) me.slot.advance<SLOTS>();
+            }
+        }
+        me.stage.advance<STAGES>();
+    }
+    wgmma_wait<0>();
+    if (me.leads) barrier_arrive(me.rings.slot_empty((me.slot.at + SLOTS - 1) % SLOTS));
+}
+
+// Sums of an unfinished tile: the block's part of `partials` and a flag of each warpgroup.
+struct Shares {
+    float* partials;
+    u32* flags;
+    __device__ __forceinline__ u32* flag(int block) const {
+        return flags + block * WARPGROUPS + threadIdx.x / 128;
+    }
+    __device__ __forceinline__ float4* sums(int block) const {
+        return (float4*)(partials + (long long)block * SUM_FLOATS)
+               + threadIdx.x / 128 * (WIDEST * 16) + threadIdx.x % 128;
+    }
+};
+
+template <int N>
+__device__ __forceinline__ void leave(const float (&sums)[N / 2], const Shares& shares, bool leads) {
+    float4* to = shares.sums(blockIdx.x);
+#pragma unroll
+    for (int i = 0; i < N / 2; i += 4)
+        __stcg(to + i * 32, make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]));
+    __threadfence();
+    sync_threads(1 + threadIdx.x / 128, 128);
+    if (leads) raise_flag(shares.flag(blockIdx.x));
+}
+
+template <int N>
+__device__ __forceinline__ void collect(
+    float (&sums)[N / 2], const Shares& shares, int block, bool leads) {
+    if (leads) {
+        await_flag(shares.flag(block));
+        *shares.flag(block) = 0;  // for the next launch
+    }
+    sync_threads(1 + threadIdx.x / 128, 128);
+    const float4* from = shares.sums(block);
+#pragma unroll
+    for (int i = 0; i < N / 2; i += 4) {
+        const float4 more = __ldcg(from + i * 32);
+        sums[i] += more.x;
+        sums[i + 1] += more.y;
+        sums[i + 2] += more.z;
+        sums[i + 3] += more.w;
+    }
+}
+
+// Rounds and writes. A warp has 16 columns of C; 16 rows at a time pass through one of two buffers.
+template <int N>
+__device__ __forceinline__ void write(const float (&sums)[N / 2], const Tile& tile, u32 staging) {
+    const int lane = threadIdx.x % 32, n = tile.group->n;
+    const int column = tile.column + threadIdx.x / 32 * 16 + lane % 2 * 8, columns = n - column;
+    u16* c = tile.group->c + (long long)(tile.row + lane / 2) * n + column;
+    const bool whole = n % 8 == 0 && (u64)tile.group->c % 16 == 0 && columns > 0;
+    const u32 put = staging + ((lane / 16) * 8 + lane % 8) * 32 + lane / 8 % 2 * 16;
+#pragma unroll
+    for (int block = 0; block < N / 16; ++block) {
+        u32 halves[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            halves[i] = round_to_halves(sums[block * 8 + i * 2] * SCALE_BACK,
+                                        sums[block * 8 + i * 2 + 1] * SCALE_BACK);
+        store_matrices(put + block % 2 * 512, halves);
+        __syncwarp();
+        const uint4 eight = load16(staging + block % 2 * 512 + lane * 16);
+        if (block * 16 + lane / 2 >= tile.rows) continue;
+        u16* at = c + (long long)block * 16 * n;
+        if (whole) {
+            *(uint4*)at = eight;
+        } else {
+            const u32 words[4] = {eight.x, eight.y, eight.z, eight.w};
+#pragma unroll
+            for (int i = 0; i < 8; ++i)
+                if (i < columns) at[i] = (u16)(words[i / 2] >> i % 2 * 16);
+        }
+    }
+    __syncwarp();  // the buffers are free for the next tile
+}
+
+template <int N>
+__device__ __forceinline__ void compute(Consumer& me, Walk& walk, int chunks, const Shares& shares) {
+    float sums[N / 2];
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) sums[i] = 0.f;
+    multiply<N>(me, chunks, sums);
+    walk.forget();
+    const Tile tile = walk.tile();
+    if (tile.item.last_chunk < chunks_of(*tile.group)) {
+        leave<N>(sums, shares, me.leads);
+        return;
+    }
+    for (int i = tile.item.sharers; i > 0; --i) collect<N>(sums, shares, blockIdx.x - i, me.leads);
+    write<N>(sums, tile, me.rings.shared + STAGING + threadIdx.x / 32 * 1024);
+}
+
+__device__ __forceinline__ void consume(const Rings& rings, const Problem& problem, const Shares& shares) {
+    const int lane = threadIdx.x % 32, j = lane % 4, row = threadIdx.x / 32 * 16 + lane / 4;
+    Consumer me{rings, {}, {}, 0, 0, threadIdx.x % 128 == 0};
+    me.codes = row * 128 + ((j * 2 ^ row % 8) << 4);
+    me.scales = B_SCALES + j * 512 + row % 32 * 16 + row / 32 * 4;
+    for (Walk walk(problem); walk.more(); walk.advance()) {
+        const Tile tile = walk.tile();
+        const int chunks = tile.item.last_chunk - tile.item.first_chunk;
+        switch (tile.group->width) {
+#define COMPUTE(N) \
+    case N: compute<N>(me, walk, chunks, shares); break;
+            WIDTHS(COMPUTE)
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+grouped_gemm(const __grid_constant__ Problem problem, float* partials, u32* flags) {
+    extern __shared__ __align__(1024) u8 memory[];
+    const Rings rings{shared_offset(memory)};
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; ++i) {
+            barrier_init(rings.stage_full(i), 1);
+            barrier_init(rings.stage_empty(i), CONSUMERS / 32);
+        }
+        for (int i = 0; i < SLOTS; ++i) {
+            barrier_init(rings.slot_full(i), 1);
+            barrier_init(rings.slot_empty(i), WARPGROUPS);
+        }
+        barrier_init_done();
+    }
+    __syncthreads();
+    if (threadIdx.x < CONSUMERS) {
+        take_registers<CONSUMER_REGISTERS>();
+        consume(rings, problem, Shares{partials, flags});
+    } else {
+        give_registers_back<LOADER_REGISTERS>();
+        if (threadIdx.x / 32 == CONSUMERS / 32) load_b(rings, Walk(problem));
+        if (threadIdx.x == CONSUMERS + 32) load_a(rings, Walk(problem));
+    }
+}

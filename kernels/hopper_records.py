@@ -1,0 +1,135 @@
+"""What a launch of the Hopper kernels is told, byte for byte as `kernels/hopper/gemm.cu` reads it.
+
+Everything but addresses depends on shapes alone. So a `Launch` is made once for the shapes of a
+call, and each call writes its addresses into it. Groups and items that exceed the parameters of a
+kernel are tables of their own, which the caller brings to the device.
+"""
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final
+
+from kernels.cuda_driver import MAP_BYTES
+from kernels.hopper_plan import CHUNK, ROWS, UNIT, Plan
+from kernels.problem import GroupShape
+
+GROUPS: Final = 32
+ITEMS: Final = 640
+BLOCKS: Final = 160
+SUM_FLOATS: Final = ROWS * 256
+"""Sums that a block may leave: a tile of the widest width."""
+_DECODE_CHUNKS: Final = 2
+
+
+class GroupRecord(ctypes.Structure):
+    """A group; `b_map` describes packed B to the copy engine, boxes of 128 bytes by 128 rows."""
+
+    _fields_ = (
+        ("b_map", ctypes.c_uint8 * MAP_BYTES),
+        ("a", ctypes.c_uint64),
+        ("sfa", ctypes.c_uint64),
+        ("sfb", ctypes.c_uint64),
+        ("c", ctypes.c_uint64),
+        ("image", ctypes.c_uint64),
+        ("m", ctypes.c_int32),
+        ("n", ctypes.c_int32),
+        ("k", ctypes.c_int32),
+        ("tile_rows", ctypes.c_int32),
+        ("width", ctypes.c_int32),
+        ("first_unit", ctypes.c_int32),
+    )
+
+
+class ItemRecord(ctypes.Structure):
+    """A range of a tile's chunks."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_uint16)
+        for name in (
+            "group",
+            "row_tile",
+            "column_tile",
+            "first_chunk",
+            "last_chunk",
+            "sharers",
+        )
+    )
+
+
+class ProblemRecord(ctypes.Structure):
+    """The parameter of both kernels."""
+
+    _fields_ = (
+        ("groups", GroupRecord * GROUPS),
+        ("first_items", ctypes.c_int32 * (BLOCKS + 1)),
+        ("items", ItemRecord * ITEMS),
+        ("more_groups", ctypes.c_uint64),
+        ("more_items", ctypes.c_uint64),
+        ("padding", ctypes.c_uint8 * 40),
+    )
+
+
+_GROUP_BYTES: Final = ctypes.sizeof(GroupRecord)
+_ADDRESSES: Final = struct.Struct("=5Q")
+
+
+class Launch:
+    """The records of one plan."""
+
+    def __init__(self, shapes: Sequence[GroupShape], plan: Plan) -> None:
+        """Fill in all that depends on shapes, but for what describes packed B."""
+        self.problem = ProblemRecord()
+        self.more_items: ctypes.Array[ItemRecord] | None = None
+        self.groups = self.problem.groups
+        if len(shapes) > GROUPS:
+            self.groups = (GroupRecord * len(shapes))()
+        self.units, self.image_bytes, self.chunks = 0, 0, 0
+        self._image_offsets: list[int] = []
+        for record, shape, tiling in zip(self.groups, shapes, plan.tilings, strict=False):
+            chunks = -(-shape.k // CHUNK)
+            record.m, record.n, record.k = shape
+            record.tile_rows, record.width = tiling.rows, tiling.width
+            record.first_unit = self.units
+            self._image_offsets.append(self.image_bytes)
+            self.units += -(-shape.m // UNIT)
+            self.image_bytes += tiling.tiles * tiling.width * chunks * CHUNK * 2
+            self.chunks = max(self.chunks, chunks)
+        self.blocks = len(plan.blocks)
+        self._fill_items(plan)
+
+    @property
+    def has_more_groups(self) -> bool:
+        """Whether groups are a table beside the parameter."""
+        return len(self._image_offsets) > GROUPS
+
+    @property
+    def chunk_pairs(self) -> int:
+        """The second extent of the grid that decodes A; the first one is `units`."""
+        return -(-self.chunks // _DECODE_CHUNKS)
+
+    @property
+    def map_places(self) -> range:
+        """Where in host memory the description of each group's B is."""
+        start = ctypes.addressof(self.groups)
+        return range(start, start + len(self._image_offsets) * _GROUP_BYTES, _GROUP_BYTES)
+
+    def address(self, addresses: Sequence[Sequence[int]], images: int) -> None:
+        """Write the addresses `a, b, sfa, sfb, c` of every group, b aside, and of images of A."""
+        at = GroupRecord.a.offset
+        for (a, _, sfa, sfb, c), offset in zip(addresses, self._image_offsets, strict=True):
+            _ADDRESSES.pack_into(self.groups, at, a, sfa, sfb, c, images + offset)
+            at += _GROUP_BYTES
+
+    def _fill_items(self, plan: Plan) -> None:
+        items = [item for block in plan.blocks for item in block]
+        records = self.problem.items
+        if len(items) > ITEMS:
+            records = self.more_items = (ItemRecord * len(items))()
+        for record, item in zip(records, items, strict=False):
+            for name, value in zip(item._fields, item, strict=True):
+                setattr(record, name, value)
+        counts = accumulate(len(block) for block in plan.blocks)
+        for index, count in enumerate(counts, start=1):
+            self.problem.first_items[index] = count
