@@ -105,12 +105,13 @@ def arguments(
     args = [*ISOLATION, *("--proc", "/proc"), *("--dev", "/dev")]
     for device in visible.devices:
         args += ["--dev-bind", str(device), str(device)]
+    # Before what is bound: a checkout may lie below it.
+    args += ["--size", str(settings.scratch_bytes), "--tmpfs", SCRATCH]
     for path in visible.folders:
         args += ["--ro-bind", str(moved.get(path, path)), str(path)]
     for target, link in visible.links:
         args += ["--symlink", target, str(link)]
     args += ["--size", str(settings.shared_memory_bytes), "--tmpfs", "/dev/shm"]  # noqa: S108
-    args += ["--size", str(settings.scratch_bytes), "--tmpfs", SCRATCH]
     # The root and /dev are memory of no set size, owned by the candidate.
     args += ["--remount-ro", "/dev", "--chdir", SCRATCH]
     return tuple(args)

@@ -73,7 +73,8 @@ def namespace_hints() -> list[str]:
     ]
     if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
         hints.append(
-            "in a container, start it with --security-opt seccomp=unconfined --security-opt "
+            "in a container, start it with --security-opt seccomp=docker/seccomp-worker.json or "
+            "seccomp=unconfined, --security-opt "
             "apparmor=unconfined --security-opt systempaths=unconfined (candidates have a filter "
             "of their own), and not with --privileged"
         )
