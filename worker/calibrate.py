@@ -12,6 +12,7 @@ from worker.gpu import GpuGround, staging_cost
 from worker.runner_process import RunnerFailed, RunnerProcess
 from worker.sampling import Calibration, Sample
 from worker.seeds import derive, random_seed
+from worker.timed_road import TimedRoad
 
 SOURCE: Final = b"""
 def custom_kernel(data):
@@ -44,7 +45,7 @@ def calibrate(
     flush_us, copy_us = staging_cost(ground)
     runner = start()
     runner.wait_ready(cancel_fd)
-    calls = Calls(runner, ground, None, limits, cancel_fd)
+    calls = Calls(runner, ground, TimedRoad(ground, None), limits, cancel_fd)
     try:
         if (failure := calls.open(SOURCE, CASES)) is not None:
             raise RunnerFailed(f"calibration: {failure.message}")
@@ -61,7 +62,7 @@ def calibrate(
     return Calibration(
         overhead_us=overhead_us,
         spread_us=deciles[8] - deciles[0],
-        staging_us_per_byte=copy_us,
+        copy_us_per_byte=copy_us,
         flush_us=flush_us,
         flush_bytes=ground.flush_bytes,
         hidden_us=flush_us + max(0.0, overhead_us - IDLE_US),

@@ -13,19 +13,17 @@ from kernels.compare import compare, describe
 from kernels.measurement import Comparison
 from kernels.operands import draw
 from kernels.problem import Case, Distribution
-from worker.arena import Arena, Place, Room, device_bytes_for, host_piece_for
+from worker.arena import Arena, Room, device_bytes_for, host_piece_for
 from worker.blame import Failure, blame
-from worker.control import ControlPage
 from worker.ground import POISON, Ground, Image
 from worker.protocol import Job, Status
 from worker.review import Flag, from_text
-from worker.runner_process import Answered, End, RunnerProcess, source_memfd
-from worker.sampling import Calibration, Sample
+from worker.road import InSlot, Road
+from worker.runner_process import Answered, RunnerProcess, source_memfd
+from worker.sampling import Sample
 
-WAKE_S: Final = 5.0
-ANSWER_S: Final = 1.0
-STAGINGS: Final = 2
-"""A staging that is too slow is repeated once: twice is no accident."""
+HOG_SHARE: Final = 0.5
+"""Who holds more of the device than this while the judge finds none is to blame for it."""
 
 
 @dataclass(slots=True)
@@ -66,14 +64,14 @@ class Calls:
         self,
         runner: RunnerProcess,
         ground: Ground,
-        calibration: Calibration | None,
+        road: Road,
         limits: Limits,
         cancel_fd: int,
     ) -> None:
-        """Take the runner; the caller closes it. `calibration` is None where nothing is timed."""
+        """Take the runner; the caller closes it."""
         self._runner = runner
         self._ground = ground
-        self._calibration = calibration
+        self._road = road
         self._limits = limits
         self._cancel_fd = cancel_fd
         self._clock = Clock(limits)
@@ -113,19 +111,32 @@ class Calls:
 
     def call(self, case: Case, distribution: Distribution, seed: int) -> Failure | Called:
         """Make one call with operands of its own and compare every element."""
+        try:
+            return self._call(case, distribution, seed)
+        except torch.OutOfMemoryError:
+            if memory_of_others() < HOG_SHARE:
+                raise
+            self._runner.destroy()
+            return Failure("out_of_memory", "device", "it left no device memory to judge with")
+
+    def _call(self, case: Case, distribution: Distribution, seed: int) -> Failure | Called:
         assert self._arena is not None
         image = Image.load(draw(case, seed, distribution), self._ground.device)
+        after = Image.blank(case.groups, self._ground.device)
         place = self._arena.place(case.groups)
         limits = self._limits
         call_s = limits.emulated_call_s if self._ground.emulated else limits.call_s
         limit, limit_s = self._clock.limit("call_limit", call_s)
-        released = self._release(image, self._arena, place, limit_s)
-        if isinstance(released, Failure):
-            return released
-        end, wall_us = released
+        self._clock.start()
+        try:
+            slot = InSlot(image, after, self._arena, place)
+            end, wall_us = self._road.call(self._runner, slot, limit_s, self._cancel_fd)
+        finally:
+            self._clock.stop()
+        if isinstance(end, Failure):
+            return end
         if not (isinstance(end, Answered) and end.answer.status is Status.DONE):
             return blame(end, compiling=self.count == 0, limit=limit)
-        after = image.snapshot(self._arena, place)
         self.count += 1
         outputs = after.slot.outputs
         official = distribution == "official"
@@ -139,56 +150,11 @@ class Calls:
         sample = Sample(end.answer.event_us, wall_us, end.answer.host_us)
         return Called(comparison, None if self._ground.emulated else sample, failure)
 
-    def _release(
-        self, image: Image, arena: Arena, place: Place, limit_s: float
-    ) -> Failure | tuple[End, float]:
-        """Stage and let the runner go; return its end and what our clock saw."""
-        groups = len(image.slot.outputs)
-        if self._ground.emulated:
-            self._ground.stage(image, arena, place)
-            token = self._runner.prepare(place, groups)
-            self._clock.start()
-            try:
-                return self._runner.answer(token, limit_s, self._cancel_fd), 0.0
-            finally:
-                self._clock.stop()
-        return self._release_timed(image, arena, place, limit_s)
 
-    def _release_timed(
-        self, image: Image, arena: Arena, place: Place, limit_s: float
-    ) -> Failure | tuple[End, float]:
-        """Stage, wake the runner, cover the device with a flush, and release behind it."""
-        control = ControlPage(arena.host.mapping)
-        token = self._runner.prepare(place, len(image.slot.outputs))
-        if (foreign := self._stage_alone(image, arena, place)) is not None:
-            return foreign
-        self._clock.start()
-        try:
-            if not self._runner.wake(token, control, WAKE_S, self._cancel_fd):
-                return self._runner.answer(token, ANSWER_S, self._cancel_fd), 0.0
-            started_ns = self._ground.cover()
-            end, finished_ns = self._runner.release(token, control, limit_s, self._cancel_fd)
-        finally:
-            self._clock.stop()
-        covered_us = self._ground.covered_us()
-        if self._calibration is not None and covered_us > self._calibration.cover_limit_us:
-            return _resident(f"a flush took {covered_us:.0f} us")
-        return end, (finished_ns - started_ns) / 1e3 - covered_us
-
-    def _stage_alone(self, image: Image, arena: Arena, place: Place) -> Failure | None:
-        """Stage, and see by how long it took that nobody else used the device."""
-        if self._calibration is None:
-            self._ground.stage(image, arena, place)
-            return None
-        limit_us = self._calibration.staging_limit_us(len(image.device))
-        for _ in range(STAGINGS):
-            if self._ground.stage(image, arena, place) <= limit_us:
-                return None
-        return _resident(f"staging took over {limit_us:.0f} us, twice")
-
-
-def _resident(how: str) -> Failure:
-    return Failure("rejected", "resident_kernel", f"the device was in use outside of a call: {how}")
+def memory_of_others() -> float:
+    """Return the share of the device's memory that is in use, but not by us."""
+    free_bytes, total_bytes = torch.cuda.mem_get_info()
+    return 1 - (free_bytes + torch.cuda.memory_reserved()) / total_bytes
 
 
 def wrong_values(

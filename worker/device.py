@@ -9,6 +9,7 @@ from typing import Final, Protocol
 import torch
 
 from worker.ground import CpuGround, Ground
+from worker.road import PlainRoad, Road
 from worker.runner_process import RunnerProcess
 from worker.sampling import Calibration
 from worker.sandbox.confinement import SandboxSettings
@@ -45,6 +46,9 @@ class Device(Protocol):
     def calibrate(self, start: Callable[[], RunnerProcess]) -> Calibration | None:
         """Measure what the machine adds to a call; None where nothing is timed."""
 
+    def road(self, calibration: Calibration | None) -> Road:
+        """Return how calls are made."""
+
     def prove(self) -> str | None:
         """Return what is wrong with the device after a job, None where nothing is."""
 
@@ -62,6 +66,10 @@ class EmulatedDevice:
     def calibrate(self, start: Callable[[], RunnerProcess]) -> Calibration | None:
         """Nothing is timed."""
         return None
+
+    def road(self, calibration: Calibration | None) -> Road:
+        """Without a clock."""
+        return PlainRoad()
 
     def prove(self) -> str | None:
         """A CPU needs no proof."""
@@ -93,6 +101,12 @@ class Gpu:
             return calibrate(self.ground, start, self._limits, never)
         finally:
             os.close(never)
+
+    def road(self, calibration: Calibration | None) -> Road:
+        """Under the clock."""
+        from worker.timed_road import TimedRoad  # noqa: PLC0415
+
+        return TimedRoad(self.ground, calibration)
 
     def prove(self) -> str | None:
         """Compute something and look at the memory."""

@@ -1,25 +1,25 @@
 """A GPU as the judge's ground: staging that leaves the caches cold, and what that costs."""
 
-import secrets
 import statistics
 import time
 from collections.abc import Callable
 from typing import Final
 
 import torch
+from cuda.bindings import driver
 
 from worker.arena import Arena, Piece, Place
 from worker.cuda_memory import DevicePiece
-from worker.ground import Image, copy_device, copy_host
+from worker.ground import Image, get_device, put_device
 
 LEAST_FLUSH_BYTES: Final = 256 << 20
 WARM_S: Final = 0.02
 """How long a device has to work after some idle tenths of a second: see bench/h200/clocks.py."""
 COVERS: Final = 4
 """Flushes before a call. What a host needs to launch its work hides behind them: about 480 us."""
-PROBES: Final = 3
-"""At most as many tiny kernels between staging and release; each must find the device idle."""
-PROBE_LIMIT_US: Final = 200.0
+TOUCHES: Final = 3
+TOUCH_LIMIT_US: Final = 120.0
+"""A tiny kernel on an idle device takes less; a switch of contexts takes more. One in three."""
 HUNG_S: Final = 5.0
 SPARE_BYTES: Final = 768 << 20
 """What the context of a warm spare may take. About 560 MiB on an H200."""
@@ -42,24 +42,15 @@ class GpuGround:
         self._factor = torch.randn((4096, 4096), device="cuda").half()
         self._product = torch.empty_like(self._factor)
         self._flush = torch.zeros(self.flush_bytes // 4, dtype=torch.int32, device="cuda")
-        self._begin, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self._begin, self._end, self._copy_begin, self._copy_end = (
+            torch.cuda.Event(enable_timing=True) for _ in range(4)
+        )
 
     def piece(self, size_bytes: int) -> Piece:
         """Allocate device memory with a descriptor."""
         return DevicePiece(size_bytes)
 
-    def stage(self, image: Image, arena: Arena, place: Place) -> float:
-        """Copy, and probe that the device is idle; return the microseconds of the copy."""
-        copy_host(image, arena, place)
-        self._warm()
-        self._begin.record()
-        copy_device(image, arena, place)
-        took_us = self._elapsed_us()
-        for _ in range(secrets.randbelow(PROBES + 1)):
-            took_us = max(took_us, self._probe_us(took_us))
-        return took_us
-
-    def _warm(self) -> None:
+    def warm(self) -> None:
         """Keep the device busy until its clocks are what they are under load.
 
         Between calls it idles while operands are drawn, and an idle device lowers its clocks.
@@ -69,25 +60,42 @@ class GpuGround:
             torch.mm(self._factor, self._factor, out=self._product)
             torch.cuda.synchronize()
 
-    def cover(self) -> int:
-        """Write more than the L2 holds, several times over, and do not wait.
+    def take_back(self) -> bool:
+        """Take the device back from a runner, and say whether it is idle.
+
+        The first touch is a switch of contexts. The ones behind it find nobody else, or wait for
+        whom they find: by our own clock, since events would not see a switch before them.
+        """
+        self._touch_us()
+        driver.cuCtxResetPersistingL2Cache()  # lines that were set to stay would outlive a flush
+        return any(self._touch_us() <= TOUCH_LIMIT_US for _ in range(TOUCHES))
+
+    def cover(self, image: Image, arena: Arena, place: Place) -> int:
+        """Fill the device part of a slot, then flush the caches several times, and do not wait.
 
         Returns when it began, as `time.perf_counter_ns` has it.
-
-        The runner touched the device last: we take it back first, so that no switch to us falls
-        into the call.
         """
-        self._flush[:32].add_(1)
-        torch.cuda.synchronize()
         started_ns = time.perf_counter_ns()
         self._begin.record()
+        put_device(image, arena, place)
         for _ in range(COVERS):
             self.flush()
         self._end.record()
         return started_ns
 
+    def snapshot(self, after: Image, arena: Arena, place: Place) -> int:
+        """Copy the device part of a slot away as soon as the device is ours again.
+
+        Returns when that was: our clock less the copy. Whatever a runner left running is in it.
+        """
+        self._copy_begin.record()
+        get_device(after, arena, place)
+        self._copy_end.record()
+        self._copy_end.synchronize()
+        return time.perf_counter_ns() - int(self._copy_begin.elapsed_time(self._copy_end) * 1e6)
+
     def covered_us(self) -> float:
-        """Return how long that took."""
+        """Return how long the cover took."""
         self._end.synchronize()
         return float(self._begin.elapsed_time(self._end)) * 1e3
 
@@ -95,16 +103,11 @@ class GpuGround:
         """Write more than the L2 holds."""
         self._flush.add_(1)
 
-    def _elapsed_us(self) -> float:
-        self._end.record()
-        return self.covered_us()
-
-    def _probe_us(self, took_us: float) -> float:
-        """Return a time that no limit allows where the device is busy, else what it took so far."""
-        self._begin.record()
+    def _touch_us(self) -> float:
+        started_ns = time.perf_counter_ns()
         self._flush[:32].add_(1)
-        probe_us = self._elapsed_us()
-        return took_us if probe_us <= PROBE_LIMIT_US else float("inf")
+        torch.cuda.synchronize()
+        return (time.perf_counter_ns() - started_ns) / 1e3
 
 
 def staging_cost(ground: GpuGround) -> tuple[float, float]:

@@ -1,6 +1,5 @@
 """What the judge stands on: where operands lie, and what has to happen around a call."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, Self
@@ -8,6 +7,7 @@ from typing import Final, Protocol, Self
 import torch
 
 from kernels.operands import GroupOperands
+from kernels.problem import GroupShape
 from worker.arena import Arena, HostPiece, Piece, Place, Room, Slot, write_shapes
 
 POISON: Final = 0x7EAD
@@ -23,27 +23,25 @@ class Image:
     slot: Slot
 
     @classmethod
-    def load(cls, operands: Sequence[GroupOperands], device: str) -> Self:
-        """Lay out operands, and poison the outputs."""
-        shapes = [group.shape for group in operands]
+    def blank(cls, shapes: Sequence[GroupShape], device: str) -> Self:
+        """Allocate, and fill in nothing."""
         room = Room.of(shapes)
         host = torch.empty(room.host_bytes, dtype=torch.uint8)
         memory = torch.empty(room.device_bytes, dtype=torch.uint8, device=device)
-        slot = Slot.over(host, memory, Place(0, 0), shapes)
-        write_shapes(host, shapes)
-        for ours, theirs in zip(operands, slot.operands, strict=True):
+        return cls(host, memory, Slot.over(host, memory, Place(0, 0), shapes))
+
+    @classmethod
+    def load(cls, operands: Sequence[GroupOperands], device: str) -> Self:
+        """Lay out operands, and poison the outputs."""
+        shapes = [group.shape for group in operands]
+        image = cls.blank(shapes, device)
+        write_shapes(image.host, shapes)
+        for ours, theirs in zip(operands, image.slot.operands, strict=True):
             for (_, given), (_, laid_out) in zip(named(ours), named(theirs), strict=True):
                 laid_out.copy_(given)
-        for output in slot.outputs:
+        for output in image.slot.outputs:
             output.view(torch.int16).fill_(POISON)
-        return cls(host, memory, slot)
-
-    def snapshot(self, arena: Arena, place: Place) -> "Image":
-        """Copy the slot of an arena away, all of it, at once."""
-        shapes = [group.shape for group in self.slot.operands]
-        device = arena.device.tensor[place.device_offset :][: len(self.device)].clone()
-        host = arena.host.tensor[place.host_offset :][: len(self.host)].clone()
-        return Image(host, device, Slot.over(host, device, Place(0, 0), shapes))
+        return image
 
     def modified_input(self, after: "Image") -> str | None:
         """Name the first operand that is no longer what was handed out."""
@@ -83,18 +81,6 @@ class Ground(Protocol):
     def piece(self, size_bytes: int) -> Piece:
         """Allocate the device piece of an arena."""
 
-    def stage(self, image: Image, arena: Arena, place: Place) -> float:
-        """Copy an image into the arena; return the microseconds that the device took."""
-
-    def cover(self) -> int:
-        """Begin to flush the caches, which keeps the device busy: work queues behind it.
-
-        Returns when it began, as `time.perf_counter_ns` has it.
-        """
-
-    def covered_us(self) -> float:
-        """Return how long that was."""
-
 
 class CpuGround:
     """The CPU in the place of a GPU."""
@@ -106,29 +92,25 @@ class CpuGround:
         """Allocate a second memfd."""
         return HostPiece(size_bytes)
 
-    def stage(self, image: Image, arena: Arena, place: Place) -> float:
-        """Copy. There is nothing to time."""
-        copy_host(image, arena, place)
-        copy_device(image, arena, place)
-        return 0.0
 
-    def cover(self) -> int:
-        """There is nothing to flush."""
-        return time.perf_counter_ns()
-
-    def covered_us(self) -> float:
-        """Nothing was."""
-        return 0.0
-
-
-def copy_host(image: Image, arena: Arena, place: Place) -> None:
-    """Copy what lies in host memory."""
+def put_host(image: Image, arena: Arena, place: Place) -> None:
+    """Copy what lies in host memory into the arena."""
     arena.host.tensor[place.host_offset :][: len(image.host)].copy_(image.host)
 
 
-def copy_device(image: Image, arena: Arena, place: Place) -> None:
-    """Copy what lies on the device, at once."""
+def put_device(image: Image, arena: Arena, place: Place) -> None:
+    """Copy what lies on the device into the arena, at once."""
     arena.device.tensor[place.device_offset :][: len(image.device)].copy_(image.device)
+
+
+def get_host(image: Image, arena: Arena, place: Place) -> None:
+    """Copy it back from the arena."""
+    image.host.copy_(arena.host.tensor[place.host_offset :][: len(image.host)])
+
+
+def get_device(image: Image, arena: Arena, place: Place) -> None:
+    """Copy it back from the arena, at once."""
+    image.device.copy_(arena.device.tensor[place.device_offset :][: len(image.device)])
 
 
 def named(group: GroupOperands) -> tuple[tuple[str, torch.Tensor], ...]:

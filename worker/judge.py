@@ -120,9 +120,12 @@ class Judge:
         seed = case_seed(self._seed, tested.index, case)
         samples: list[Sample] = []
         deadline_s = time.monotonic() + SAMPLING_S
+        surprise = random.SystemRandom()
         while not enough(samples) and (len(samples) < SAMPLES or time.monotonic() < deadline_s):
             called = self._calls.call(case, case.distribution, derive(seed, "timed", len(samples)))
             failure = called if isinstance(called, Failure) else called.failure
+            if failure is None and case.distribution == "official" and not surprise.randrange(8):
+                failure = self._check_full_range(case, derive(seed, "surprise", len(samples)))
             if failure is not None:
                 return with_failure(tested, failure)
             assert isinstance(called, Called)
@@ -131,6 +134,11 @@ class Judge:
         timing, disbelief = timing_of(samples, case, self._machine.device, calibration)
         timed = tested.model_copy(update={"timing": timing})
         return timed if disbelief is None else with_failure(timed, disbelief)
+
+    def _check_full_range(self, case: Case, seed: int) -> Failure | None:
+        """Check what a candidate that counts its calls may have stopped to do."""
+        called = self._calls.call(case, "full_range", seed)
+        return called if isinstance(called, Failure) else called.failure
 
 
 def enough(samples: Sequence[Sample]) -> bool:

@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from typing import Final
+from typing import ClassVar, Final
 
 from pydantic import BaseModel
 
@@ -39,6 +39,9 @@ class JudgeLost(Exception):
 class JudgeClient:
     """One judge process."""
 
+    COMMAND: ClassVar = (sys.executable, "-I", "-m", "worker.judge_start")
+    """What to start; the number of its end of the socket follows."""
+
     def __init__(self, settings: WorkerSettings, environment: Mapping[str, str]) -> None:
         """Start nothing yet. `environment` is all that the judge gets: no credentials."""
         self._settings = settings
@@ -57,10 +60,7 @@ class JudgeClient:
         ours, theirs = socket.socketpair()
         try:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-I",
-                "-m",
-                "worker.judge_main",
+                *self.COMMAND,
                 str(theirs.fileno()),
                 env=self._environment,
                 stdin=asyncio.subprocess.DEVNULL,
@@ -70,9 +70,9 @@ class JudgeClient:
         finally:
             theirs.close()
         self._reader, self._writer = await asyncio.open_connection(sock=ours, limit=LINE_BYTES)
-        await self._send(Configure(settings=self._settings))
         try:
             async with asyncio.timeout(START_S):
+                await self._send(Configure(settings=self._settings))
                 ready = await self._receive()
         except TimeoutError:
             await self.close()
@@ -102,7 +102,10 @@ class JudgeClient:
                 return
 
     async def cancel(self) -> None:
-        """Ask for the running job to be stopped; `Stopped` comes through `judge`."""
+        """Ask for the running job to be stopped; `Stopped` comes through `judge`.
+
+        A judge that does not read what it is sent holds this up.
+        """
         with suppress(JudgeLost):
             await self._send(Cancel())
 
@@ -126,7 +129,10 @@ class JudgeClient:
 
     async def _receive(self) -> FromJudge:
         assert self._reader is not None
-        text = await self._reader.readline()
-        if not text:
-            raise JudgeLost("the judge ended without a word")
-        return FROM_JUDGE.validate_json(text)
+        try:
+            text = await self._reader.readline()
+            if text:
+                return FROM_JUDGE.validate_json(text)
+        except (ConnectionError, ValueError) as error:  # reset; too long, or no message of ours
+            raise JudgeLost(f"the judge cannot be understood: {error}") from error
+        raise JudgeLost("the judge ended without a word")

@@ -163,7 +163,8 @@ class JudgeProcess:
         submission = begin.submission
         source = begin.source or candidate_source(submission.kernel or "auto")
         seed = random_seed()
-        calls = Calls(runner, self._ground, self._machine.calibration, submission.limits, cancel_fd)
+        road = self._device.road(self._machine.calibration)
+        calls = Calls(runner, self._ground, road, submission.limits, cancel_fd)
         judge = Judge(submission, seed, calls, self._machine)
         for step in judge.judge(source):
             if isinstance(step, Judgement):

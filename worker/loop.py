@@ -8,10 +8,10 @@ written once, or not at all where the lease is no longer ours.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from enum import Enum
-from typing import Final
+from typing import Final, TypeVar
 
 from contract.errors import LeaseLost, QueueUnavailable
 from contract.job import Fault, Lease, Progress, WorkerInfo, WorkerState
@@ -28,6 +28,7 @@ HEAL_S: Final = 30.0
 BACK_OFF_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 
 log = logging.getLogger("halfbyte.worker")
+T = TypeVar("T")
 
 
 class Abandoned(Enum):
@@ -82,7 +83,8 @@ class Worker:
             try:
                 if not self._judge.alive:
                     await self._restart()
-                lease = await self._queue.claim(self._info, wait_s=1.0)
+                    continue
+                lease = await self._unless_stopped(self._queue.claim(self._info, wait_s=1.0))
             except (QueueUnavailable, JudgeLost) as error:
                 log.warning("waiting: %s", error)
                 await self._pause(BACK_OFF_S[min(failures, len(BACK_OFF_S) - 1)])
@@ -96,9 +98,21 @@ class Worker:
         """Start another judge; a device that failed its proof is left alone for a while."""
         if self._unhealthy:
             await self._pause(HEAL_S)
-        await self._judge.start()
-        self._unhealthy = False
-        self._describe(WorkerState.IDLE)
+        if await self._unless_stopped(self._judge.start()) is not None:
+            self._unhealthy = False
+            self._describe(WorkerState.IDLE)
+
+    async def _unless_stopped(self, work: Coroutine[object, object, T]) -> T | None:
+        """Return what a coroutine returns; cancel it, and return None, once we are to stop."""
+        working = asyncio.create_task(work)
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+            return await working if working.done() else None
+        finally:
+            working.cancel()
+            stopping.cancel()
+            await asyncio.gather(working, stopping, return_exceptions=True)
 
     async def _beat(self) -> None:
         while True:
@@ -213,10 +227,12 @@ class Worker:
         self, lease: Lease, judging: asyncio.Task[object], abandoned: Abandoned
     ) -> None:
         """Stop the judging, at once and for certain, and say so where the lease still stands."""
-        await self._judge.cancel()
+        asked = asyncio.create_task(self._judge.cancel())
         await asyncio.wait([judging], timeout=STOP_S)
         if not judging.done():
             await self._judge.close()
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
         if abandoned is Abandoned.DRAINED:
             fault = Fault(reason="worker_drained", message=abandoned.value)
             await persist(lambda: self._queue.release(lease, fault, count_attempt=False))

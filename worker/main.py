@@ -16,6 +16,7 @@ from contract.settings import QueueSettings
 from worker.judge_client import JudgeClient
 from worker.loop import Worker
 from worker.process_tree import adopt_orphans
+from worker.sandbox.sweep import sweep
 from worker.settings import WorkerSettings
 
 JUDGE_ENVIRONMENT: Final = {
@@ -29,6 +30,7 @@ JUDGE_ENVIRONMENT: Final = {
 async def serve(settings: WorkerSettings, queue_settings: QueueSettings) -> None:
     """Start the judge, join the queue, and work until a signal says stop."""
     adopt_orphans()
+    sweep(settings.sandbox)
     judge = JudgeClient(settings, judge_environment(settings))
     ready = await judge.start()
     queue = JobQueue.connect(queue_settings)
@@ -51,6 +53,7 @@ async def serve(settings: WorkerSettings, queue_settings: QueueSettings) -> None
         await worker.run()
     finally:
         await queue.close()
+        sweep(settings.sandbox)
 
 
 def judge_environment(settings: WorkerSettings) -> dict[str, str]:

@@ -156,6 +156,13 @@ class RunnerProcess:
         """Wait for the answer to a call."""
         return self._receive(token, time.monotonic() + limit_s, limit_s, cancel_fd)
 
+    def answer_or_overrun(self, token: int, limit_s: float, cancel_fd: int) -> End:
+        """Return the answer that waits to be read; without one the limit has passed."""
+        if self._news(cancel_fd, 0):
+            return self.answer(token, ANSWER_S, cancel_fd)
+        self.destroy()
+        return Overran(limit_s)
+
     def wake(self, token: int, control: ControlPage, limit_s: float, cancel_fd: int) -> bool:
         """Have the runner touch the device; False where it ended or did not in time."""
         control.wake(token)
@@ -163,18 +170,14 @@ class RunnerProcess:
 
     def release(
         self, token: int, control: ControlPage, limit_s: float, cancel_fd: int
-    ) -> tuple[End, int]:
-        """Release an announced call; return its end, and when it was done (perf_counter_ns)."""
-        started_ns = time.perf_counter_ns()
+    ) -> int | None:
+        """Release an announced call; return when it was done (perf_counter_ns).
+
+        None where the runner ended, answered without being done, or did neither in time: `answer`
+        tells which.
+        """
         control.release(token)
-        finished_ns = self._spin(control.finished, token, limit_s, cancel_fd)
-        if finished_ns is None:
-            finished_ns = time.perf_counter_ns()
-            if not self._news(cancel_fd, 0):
-                self.destroy()
-                return Overran(limit_s), finished_ns
-        left_s = max(limit_s - (finished_ns - started_ns) / 1e9, ANSWER_S)
-        return self.answer(token, left_s, cancel_fd), finished_ns
+        return self._spin(control.finished, token, limit_s, cancel_fd)
 
     def _spin(
         self, word: Callable[[], int], token: int, limit_s: float, cancel_fd: int

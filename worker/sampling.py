@@ -18,6 +18,8 @@ from worker.blame import Failure
 
 UNSTABLE: Final = 0.05
 """A spread p10..p90 above this share of the median is worth a flag."""
+LEAST_US: Final = 0.01
+"""A claim of no time at all counts as this, so that nothing is divided by it."""
 FLOOR_SHARE: Final = 0.7
 """Nothing is faster than this share of what the datasheet allows."""
 DELTA_US: Final = 8.0
@@ -43,7 +45,7 @@ class Calibration:
     overhead_us: float
     spread_us: float
     """p10..p90 of the overhead."""
-    staging_us_per_byte: float
+    copy_us_per_byte: float
     flush_us: float
     """All flushes before a call."""
     flush_bytes: int
@@ -51,26 +53,26 @@ class Calibration:
     """How much launching hides behind the flush and the context switch."""
     samples: int
 
-    def staging_limit_us(self, size_bytes: int) -> float:
-        """Return what staging may take unless somebody else is on the device."""
-        return 3 * size_bytes * self.staging_us_per_byte + 500
-
     @property
-    def cover_limit_us(self) -> float:
-        """Return what the flushes before a call may take, likewise."""
-        return 1.5 * self.flush_us + 200
+    def delta_us(self) -> float:
+        """How far wall and event may drift apart unexplained, on a machine with such a spread."""
+        return max(DELTA_US, self.spread_us / 2)
+
+    def cover_us(self, size_bytes: int) -> float:
+        """Return what copying operands and flushing takes when nobody else is on the device."""
+        return self.flush_us + size_bytes * self.copy_us_per_byte
 
 
 def timing_of(
     samples: Sequence[Sample], case: Case, device: str, calibration: Calibration
 ) -> tuple[Timing, Failure | None]:
     """Return the time of a case, and a failure where it cannot be believed."""
-    events = [sample.event_us for sample in samples]
+    events = [max(sample.event_us, LEAST_US) for sample in samples]
     event_us = statistics.median(events)
     # Call by call: the medians of two noisy durations may drift apart where no call does.
     apart_us = statistics.median(sample.wall_us - sample.event_us for sample in samples)
     excess_us = apart_us - calibration.overhead_us
-    median_us = event_us + max(0.0, excess_us - DELTA_US)
+    median_us = event_us + max(0.0, excess_us - calibration.delta_us)
     p10_us, p90_us = _p10_p90(events)
     light_us = speed_of_light_us(case, device) or 0.0
     timing = Timing(
@@ -78,7 +80,7 @@ def timing_of(
         p10_us=p10_us,
         p90_us=p90_us,
         samples=len(samples),
-        method="events" if excess_us <= DELTA_US else "wall",
+        method="events" if excess_us <= calibration.delta_us else "wall",
         event_median_us=event_us,
         wall_median_us=event_us + apart_us,
         overhead_us=calibration.overhead_us,
@@ -92,12 +94,11 @@ def timing_of(
         fraction_of_speed_of_light=light_us / median_us,
         samples_us=tuple(events),
     )
-    return timing, _disbelief(timing, case, device)
+    return timing, _disbelief(timing, case, device, MOST_DELTAS * calibration.delta_us)
 
 
-def _disbelief(timing: Timing, case: Case, device: str) -> Failure | None:
+def _disbelief(timing: Timing, case: Case, device: str, most_us: float) -> Failure | None:
     excess_us = timing.wall_median_us - timing.event_median_us - timing.overhead_us
-    most_us = MOST_DELTAS * DELTA_US
     if excess_us > most_us:
         return Failure(
             "rejected",
@@ -119,7 +120,7 @@ def _disbelief(timing: Timing, case: Case, device: str) -> Failure | None:
 def spread(values: Sequence[float]) -> float:
     """Return p10..p90 as a share of the median."""
     p10, p90 = _p10_p90(values)
-    return (p90 - p10) / statistics.median(values)
+    return (p90 - p10) / max(statistics.median(values), LEAST_US)
 
 
 def _p10_p90(values: Sequence[float]) -> tuple[float, float]:

@@ -53,7 +53,7 @@ def main() -> None:
     for source_name, source in (("zero", ZERO), ("matmul", MATMUL)):
         runner = RunnerProcess(sandbox, device.environment, limits)
         runner.wait_ready(never)
-        calls = Calls(runner, device.ground, None, limits, never)
+        calls = Calls(runner, device.ground, device.road(None), limits, never)
         assert calls.open(source, (SMALL, LARGE, HEAVY)) is None
         for warm_s in (0.005,):
             gpu.WARM_S = warm_s

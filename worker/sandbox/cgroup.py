@@ -104,12 +104,16 @@ class ControlGroups:
             OSError: it cannot be made.
 
         """
-        group = ControlGroup(self.memory / name, self.pids / name, self.version)
+        group = self.named(name)
         group.remove()
         for folder in {group.memory, group.pids}:
             folder.mkdir()
         group.limit(memory_bytes, processes)
         return group
+
+    def named(self, name: str) -> ControlGroup:
+        """Return the group of this name, whether or not it is there."""
+        return ControlGroup(self.memory / name, self.pids / name, self.version)
 
 
 def find_control_groups(chosen: Path | None = None) -> ControlGroups:

@@ -127,7 +127,7 @@ class Namespaces:
                 started = self._start(launch, slot, [])
                 guard = _watchdog(started, launch.memory_bytes)
             else:
-                name = f"halfbyte-{slot.uid}"
+                name = group_name(slot.uid)
                 guard = self.groups.make(name, launch.memory_bytes, self.settings.processes)
                 undo.callback(guard.remove)
                 started = self._start(launch, slot, guard.entrances)
@@ -149,6 +149,11 @@ class Namespaces:
             command = [sys.executable, "-I", "-S", step_down.__file__, *plan, "--", *command]
             limits = {}
         return bubblewrap.start(command, self.args, launch, uid, limits)
+
+
+def group_name(uid: int) -> str:
+    """Return the name of the control group of a candidate."""
+    return f"halfbyte-{uid}"
 
 
 def _watchdog(started: Started, limit_bytes: int) -> Watchdog:

@@ -38,18 +38,30 @@ class Slots:
 
         """
         for uid, file in self._files():
-            lock_fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            try:
-                fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(lock_fd)
-            else:
-                return Slot(uid, lock_fd)
+            if (slot := _lock(uid, file)) is not None:
+                return slot
         raise OSError(f"all {len(self.uids)} uids from {self.uids.start} on are in use")
+
+    def take_used(self) -> Iterator[Slot]:
+        """Lock one after the other all uids that were once taken and are free."""
+        for uid, file in self._files():
+            if file.exists() and (slot := _lock(uid, file)) is not None:
+                yield slot
 
     def _files(self) -> Iterator[tuple[int, Path]]:
         for uid in self.uids:
             yield uid, self.folder / f"uid-{uid}"
+
+
+def _lock(uid: int, file: Path) -> Slot | None:
+    """Return the slot of a uid, None where somebody holds it."""
+    lock_fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock_fd)
+        return None
+    return Slot(uid, lock_fd)
 
 
 def open_slots(folder: Path, uids: range) -> Slots:
