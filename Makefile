@@ -2,14 +2,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup format check test demo up bench clean
+.PHONY: setup format check check-blackwell test demo up clean
 
+# CUDA builds of torch name one exact Triton; the interpreter needs the one of constraints.txt, which
+# therefore comes last and on its own.
 setup: .venv/.installed
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[worker,dev]'
+	sed '/^triton==/d' constraints.txt > .venv/constraints.txt
+	$(BIN)/pip install --quiet --constraint .venv/constraints.txt torch
+	$(BIN)/pip install --quiet --constraint .venv/constraints.txt --editable '.[worker,dev]'
+	$(BIN)/pip install --quiet --no-deps "$$(grep '^triton==' constraints.txt)"
 	touch $@
 
 format: setup
@@ -21,6 +25,9 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+
+check-blackwell: setup
+	TRITON_DEFAULT_FP_FUSION=1 $(BIN)/python bench/check_blackwell.py
 
 test: setup
 	$(BIN)/pytest -n auto --dist loadfile
