@@ -1,0 +1,37 @@
+"""Control groups of killed judges are removed, those in use are not."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from worker.sandbox.cgroup import find_control_groups
+from worker.sandbox.confinement import SandboxSettings, SandboxUnavailable
+from worker.sandbox.namespaces import group_name
+from worker.sandbox.slots import open_slots
+from worker.sandbox.sweep import sweep
+
+FIRST_UID = 63_000 + os.getpid() % 1000
+
+
+def test_only_the_groups_of_free_uids_are_removed(tmp_path: Path) -> None:
+    settings = SandboxSettings(first_uid=FIRST_UID, uids=2, state=tmp_path)
+    try:
+        slots = open_slots(tmp_path, range(FIRST_UID, FIRST_UID + 2))
+        groups = find_control_groups()
+    except SandboxUnavailable as reason:
+        pytest.skip(str(reason))
+    held, left = slots.take(), slots.take()
+    made = [groups.make(group_name(slot.uid), 1 << 20, 2) for slot in (held, left)]
+    left.release()
+    sweep(settings)
+    assert [group.memory.exists() for group in made] == [True, False]
+    assert [group.pids.exists() for group in made] == [True, False]
+    held.release()
+    sweep(settings)
+    assert not made[0].memory.exists()
+
+
+def test_a_machine_without_groups_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    sweep(SandboxSettings(state=tmp_path / "file" / "below"))
