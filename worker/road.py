@@ -1,0 +1,48 @@
+"""How a call is made: fill a slot, let the runner go, copy the slot away again."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from worker.arena import Arena, Place
+from worker.blame import Failure
+from worker.ground import Image, get_device, get_host, put_device, put_host
+from worker.runner_process import End, RunnerProcess
+
+
+@dataclass(frozen=True, slots=True)
+class InSlot:
+    """One call's content, room for what it looks like afterwards, and where it goes."""
+
+    image: Image
+    after: Image
+    arena: Arena
+    place: Place
+
+    @property
+    def groups(self) -> int:
+        """How many groups the call has."""
+        return len(self.image.slot.outputs)
+
+
+class Road(Protocol):
+    """One way to make a call."""
+
+    def call(
+        self, runner: RunnerProcess, slot: InSlot, limit_s: float, cancel_fd: int
+    ) -> tuple[End | Failure, float]:
+        """Make it; return its end and the microseconds of our clock. `slot.after` is filled."""
+
+
+class PlainRoad:
+    """Without a clock: fill, go, copy away."""
+
+    def call(
+        self, runner: RunnerProcess, slot: InSlot, limit_s: float, cancel_fd: int
+    ) -> tuple[End | Failure, float]:
+        """Make a call."""
+        put_host(slot.image, slot.arena, slot.place)
+        put_device(slot.image, slot.arena, slot.place)
+        end = runner.answer(runner.prepare(slot.place, slot.groups), limit_s, cancel_fd)
+        get_host(slot.after, slot.arena, slot.place)
+        get_device(slot.after, slot.arena, slot.place)
+        return end, 0.0
