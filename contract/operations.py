@@ -31,7 +31,7 @@ for row = 1, #rows, 2 do
   local worker = redis.call('GET', key('worker', rows[row]))
   if worker then workers[#workers + 1] = {worker, rows[row + 1], now - rows[row + 1]} end
 end
-return {lines, workers, redis.call('ZCARD', key('leases')),
+return {lines, workers, redis.call('ZCARD', key('leases')), redis.call('ZCARD', key('callbacks')),
   tonumber(redis.call('GET', key('number')) or 0), redis.call('HGETALL', key('counters'))}
 """
 )
@@ -74,6 +74,8 @@ class Figures:
     workers: Sequence[tuple[WorkerInfo, float]]
     """Live workers, and seconds since the last heartbeat of each."""
     running: int
+    callbacks: int
+    """Callbacks not yet delivered."""
     submitted: int
     counters: Mapping[str, int]
     """`attempts`, `renewals`, `requeued`, `leases_expired`, and by `counted`."""
@@ -81,7 +83,7 @@ class Figures:
     """By stage (`queued`, `running`) and mode."""
 
     def counted(self, what: str) -> Mapping[str, int]:
-        """Return a counter by label: `verdict` by outcome, `ended` by state, `failed` by reason."""
+        """Return a counter by label: `verdict` by outcome, `failed` by reason, and so on."""
         return {
             name.partition(":")[2]: value
             for name, value in self.counters.items()
@@ -98,7 +100,8 @@ class Operations:
 
     async def figures(self) -> Figures:
         """Return how the queue is now, in one look."""
-        lines, workers, running, submitted, flat = await self._store.run(_FIGURES, modes=list(Mode))
+        reply = await self._store.run(_FIGURES, modes=list(Mode))
+        lines, workers, running, callbacks, submitted, flat = reply
         counters = {
             name.decode(): int(value) for name, value in zip(flat[::2], flat[1::2], strict=True)
         }
@@ -109,6 +112,7 @@ class Operations:
             ],
             workers=[(worker_from(info, beat), age_ms / 1000) for info, beat, age_ms in workers],
             running=running,
+            callbacks=callbacks,
             submitted=submitted,
             counters=counters,
             durations=_durations(counters),

@@ -16,6 +16,7 @@ Keys, all under the prefix
     idempotency:OWNER:KEY hash: job and digest                  watched quiet   may one reap?
     counters              hash: see figures.py                  spent:OWNER     ms on GPUs by minute
     keys key:ID secrets   see keys.py                           drain:WORKER    asked to drain
+    callbacks             zset: see deliveries.py, by due time  delivery:ID     hash: attempts
     Keys of a job have no TTL while it is queued or running, and the retention from its end on.
 """
 
@@ -115,7 +116,7 @@ local function requeue(id)
 end
 
 local function close(id, state)
-  local at = job(id, 'state', 'owner', 'mode', 'started_at', 'on_gpu')
+  local at = job(id, 'state', 'owner', 'mode', 'started_at', 'on_gpu', 'callback_url')
   if at[1] == 'running' then
     took('running', at[3], now - at[4])
     -- A fault of ours costs nobody anything.
@@ -129,6 +130,7 @@ local function close(id, state)
   for _, kind in ipairs({'job', 'spec', 'source', 'verdict', 'events'}) do
     redis.call('PEXPIRE', key(kind, id), given.retention_ms)
   end
+  if at[6] then redis.call('ZADD', key('callbacks'), now, id) end
   ring('ended', id)
 end
 

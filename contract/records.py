@@ -34,6 +34,7 @@ def fields_of(submission: Submission, job_id: str, owner: str) -> dict[str, str]
         "filename": submission.filename,
         "sha256": submission.sha256,
         "device": submission.device,
+        "callback_url": submission.callback_url,
     }
     return {name: value for name, value in fields.items() if value is not None}
 

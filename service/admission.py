@@ -9,7 +9,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from contract.device import CPU, device_named
 from contract.errors import InvalidSubmission
@@ -18,6 +17,7 @@ from contract.queue import JobQueue
 from contract.quota import Quotas
 from contract.submission import Mode, Submission, official_cases, problem_named
 from service.access import Caller
+from service.callback_address import AddressRefused, CallbackAddresses
 from service.job_request import safe_filename
 from service.request_body import SentJob
 from service.settings import ServiceSettings
@@ -34,9 +34,12 @@ OWN_GRAMMAR = sys.version_info[:2]
 class Admission:
     """Lets jobs into the queue."""
 
-    def __init__(self, queue: JobQueue, settings: ServiceSettings) -> None:
+    def __init__(
+        self, queue: JobQueue, settings: ServiceSettings, addresses: CallbackAddresses
+    ) -> None:
         """Check requests with `settings` and put them into `queue`."""
         self._queue = queue
+        self._addresses = addresses
         self._quotas = Quotas(queue.store, settings.quota)
         self._settings = settings
         self._checks = asyncio.Semaphore(settings.source_checks)
@@ -55,6 +58,8 @@ class Admission:
         submission = self._resolve(sent, workers)
         if caller.limited:
             await self._quotas.take(caller.owner, idempotency_key)
+        if submission.callback_url is not None:
+            await self._check_callback(submission.callback_url)
         if sent.source is not None:
             await self._check_source(sent.source, grammar_of(workers, submission.device))
         return await self._queue.submit(
@@ -80,7 +85,7 @@ class Admission:
             raise InvalidSubmission("filename", "only a file has a name")
         device = device_named(asked.device, (name for each in workers for name in each.serves))
         mode = asked.mode or default_mode(workers, device)
-        _refuse_what_is_not_served(mode, asked.targets, asked.callback_url)
+        _refuse_what_is_not_served(mode, asked.targets)
         return Submission(
             problem=problem.name,
             mode=mode,
@@ -89,8 +94,15 @@ class Admission:
             source=source,
             filename=None if source is None else safe_filename(asked.filename),
             device=device,
+            callback_url=asked.callback_url,
             limits=self._settings.job,
         )
+
+    async def _check_callback(self, address: str) -> None:
+        try:
+            await self._addresses.target(address)
+        except AddressRefused as error:
+            raise InvalidSubmission("callback_url", str(error)) from None
 
     async def _check_source(self, source: bytes, grammar: tuple[int, int] | None) -> None:
         if len(source) <= SMALL_BYTES:
@@ -158,9 +170,7 @@ def _version(python: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def _refuse_what_is_not_served(
-    mode: Mode, targets: Sequence[str] | None, callback_url: str | None
-) -> None:
+def _refuse_what_is_not_served(mode: Mode, targets: Sequence[str] | None) -> None:
     """Say so where something is asked for that the interface has and this version has not."""
     if mode not in SERVED_MODES:
         served = " and ".join(SERVED_MODES)
@@ -169,19 +179,3 @@ def _refuse_what_is_not_served(
         )
     if targets is not None:
         raise InvalidSubmission("targets", "only mode `compile` has targets")
-    if callback_url is not None:
-        if not _is_http(callback_url):
-            raise InvalidSubmission("callback_url", "must be an http or https address")
-        raise InvalidSubmission(
-            "callback_url",
-            "this version does not deliver callbacks yet; wait with GET /v1/jobs/{id}?wait=60 "
-            "or listen at /v1/jobs/{id}/events",
-        )
-
-
-def _is_http(address: str) -> bool:
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)

@@ -1,4 +1,4 @@
-"""The application: routes, errors, the queue's connection and its reaper."""
+"""The application: routes, errors, the queue's connection, its reaper and its courier."""
 
 import asyncio
 import logging
@@ -14,6 +14,8 @@ from contract.queue import JobQueue
 from contract.settings import QueueSettings
 from service.access import Access
 from service.admission import Admission
+from service.callback_address import CallbackAddresses
+from service.callbacks import Courier
 from service.metrics import Metrics
 from service.middleware import Observe, SameSite
 from service.openapi import VERSION, description_of
@@ -43,12 +45,17 @@ def create_app(
             KeyStore(queue.store), public=public, starter_key=settings.starter_key
         )
         app.state.operations = Operations(queue.store)
-        app.state.admission = Admission(queue, settings)
-        reaper = asyncio.create_task(_reap(queue, queue_settings.beat_s, app.state.stopping))
+        addresses = CallbackAddresses(settings.callback_private)
+        app.state.admission = Admission(queue, settings, addresses)
+        tasks = (
+            asyncio.create_task(_reap(queue, queue_settings.beat_s, app.state.stopping)),
+            asyncio.create_task(Courier(queue, settings, addresses).run(app.state.stopping)),
+        )
         yield
         # A flag and no cancel: redis-py may swallow a cancel that meets it while it writes.
         app.state.stopping.set()
-        await reaper
+        await asyncio.gather(*tasks)
+        addresses.close()
         await queue.close()
 
     app = FastAPI(

@@ -59,6 +59,9 @@ def _now(figures: Figures) -> Iterator[Metric]:
         ((place, line.oldest_s) for place, line in places),
     )
     yield GaugeMetricFamily("halfbyte_jobs_running", "Jobs that workers hold", figures.running)
+    yield GaugeMetricFamily(
+        "halfbyte_callbacks_waiting", "Callbacks not yet delivered", figures.callbacks
+    )
     workers = [worker for worker, _ in figures.workers]
     yield _gauge(
         "halfbyte_workers",
@@ -89,6 +92,13 @@ def _counted(figures: Figures) -> Iterator[Metric]:
         "Jobs without a verdict, through a fault of ours",
         "reason",
         figures.counted("failed"),
+    )
+    results = dict.fromkeys(("delivered", "failed", "given_up"), 0)
+    yield _counter(
+        "halfbyte_callbacks",
+        "Attempts at callbacks; the last one that may be made is `given_up`",
+        "result",
+        results | dict(figures.counted("callback")),
     )
     verdicts = dict.fromkeys(get_args(Outcome), 0) | dict(figures.counted("verdict"))
     yield _counter("halfbyte_verdicts", "Verdicts", "outcome", verdicts)

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
+from contract.deliveries import Deliveries, DeliveryLog
 from contract.errors import JobNotFound
 from contract.job import Job, JobState
 from contract.keys import Role
@@ -146,6 +147,13 @@ async def _sent_events(
                 return
     except JobNotFound:
         return
+
+
+@router.get("/{job_id}/deliveries", response_model=DeliveryLog, responses=problems(404, 503))
+async def deliveries(job_id: str, queue: Queue, caller: Reader) -> Response:
+    """Tell the attempts at the callback of a job."""
+    await job_of(queue, job_id, caller)
+    return json_response(await Deliveries(queue.store).log(job_id))
 
 
 @router.get(

@@ -1,6 +1,6 @@
 """Settings of the service. Read from HALFBYTE_SERVICE_... once, in main; the queue has its own."""
 
-from pydantic import SecretStr
+from pydantic import PositiveInt, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contract.quota import Quota
@@ -29,6 +29,15 @@ class ServiceSettings(BaseSettings):
     starter_key: SecretStr | None = None
     """A key with the role `read` for whoever starts the process: `halfbyte up` draws one, to see
     whether its workers are ready."""
+    callback_private: bool = False
+    """Whether callbacks may go to private, loopback and link-local addresses."""
+    callback_attempts: PositiveInt = 8
+    """Attempts at one callback."""
+    callback_first_delay_s: float = 5
+    """Pause after the first attempt that failed; each later one is four times as long, at most an
+    hour, give or take a fifth."""
+    callback_timeout_s: float = 10
+    """Seconds for one attempt, name resolution included."""
     ping_s: float = 10
     """Seconds without an event after which an event stream carries a comment."""
     retry_after_s: int = 2

@@ -149,10 +149,14 @@ def job_response(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Return a job; raw samples only where they are asked for."""
+    return Response(job_json(job, samples), status, headers, media_type="application/json")
+
+
+def job_json(job: Job, samples: bool = False) -> str:
+    """Return a job as clients and callbacks get it."""
     view = JobView(**dict(job), links=Links.of(job))
     unseen = None if samples else {"verdict": {"cases": {"__all__": {"timing": {"samples_us"}}}}}
-    body = view.model_dump_json(exclude=unseen)
-    return Response(body, status, headers, media_type="application/json")
+    return view.model_dump_json(exclude=unseen)
 
 
 def job_list(page: Sequence[JobSummary], cursor: str | None) -> JobList:

@@ -20,7 +20,7 @@ SERVERS = {
 
 PERMANENT = {
     *("number", "jobs", "ended", "leases", "devices", "workers", "served"),
-    *("keys", "key", "secrets", "counters", "waiting"),
+    *("keys", "key", "secrets", "counters", "waiting", "callbacks"),
 }
 """Keys that may stay for ever; others may while a job lives or waits for their device."""
 

@@ -76,9 +76,9 @@ async def test_a_device_that_a_live_worker_serves_is_known(http, queue):
         ({"kernel": "fast"}, "kernel", "portable"),
         ({"kernel": ""}, "kernel", "portable"),
         ({"targets": ["sm_100a"]}, "targets", "compile"),
-        ({"callback_url": "https://example.org/done"}, "callback_url", "not deliver callbacks yet"),
         ({"callback_url": "file:///etc/passwd"}, "callback_url", "http"),
-        ({"callback_url": "http://["}, "callback_url", "http"),
+        ({"callback_url": "http://[::1"}, "callback_url", "no address"),
+        ({"callback_url": "http://127.0.0.1/"}, "callback_url", "private, local or reserved"),
         ({"callback_url": "https://"}, "callback_url", "http"),
     ],
 )

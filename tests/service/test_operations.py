@@ -82,7 +82,7 @@ async def test_counters_outlive_the_process_that_shows_them(queue_settings: Queu
 
 def test_every_metric_is_in_the_operating_guide():
     metrics = Metrics()
-    metrics.queue_seen(Figures([], [], 0, 0, {}, {}))
+    metrics.queue_seen(Figures([], [], 0, 0, 0, {}, {}))
     names = {
         line.split()[2] for line in metrics.exposition().decode().splitlines() if "# TYPE" in line
     }

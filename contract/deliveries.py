@@ -1,0 +1,128 @@
+"""Callbacks that have to be delivered, once at least, by whichever API process comes first.
+
+The transition that ends a job puts it here if it has a callback. Taking a delivery hides it for a
+hold; a process that dies with it lets the hold run out, and another one tries. The receiver tells
+repetitions by the id, which is the job's.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from contract.prelude import PRELUDE
+from contract.records import fields_from, time_from
+from contract.store import Store
+
+_DUE = (
+    PRELUDE
+    + """
+local due = {}
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('callbacks'), '-inf', now,
+    'LIMIT', 0, given.limit)) do
+  local url = job(id, 'callback_url')[1]
+  local attempt = url and redis.call('HINCRBY', key('delivery', id), 'attempts', 1)
+  if url then redis.call('PEXPIRE', key('delivery', id), given.retention_ms) end
+  if url and attempt <= given.max_attempts then
+    redis.call('ZADD', key('callbacks'), now + given.hold_ms, id)
+    due[#due + 1] = {id, url, attempt}
+  else
+    redis.call('ZREM', key('callbacks'), id)
+  end
+end
+return due
+"""
+)
+_NOTE = (
+    PRELUDE
+    + """
+if redis.call('HSETNX', key('delivery', given.id), given.attempt, ARGV[2]) == 1 then
+  count('callback:' .. given.result)
+end
+redis.call('PEXPIRE', key('delivery', given.id), given.retention_ms)
+if given.again_ms then
+  redis.call('ZADD', key('callbacks'), 'XX', now + given.again_ms, given.id)
+else
+  redis.call('ZREM', key('callbacks'), given.id)
+end
+"""
+)
+_LOG = (
+    PRELUDE
+    + """
+return {redis.call('HGETALL', key('delivery', given.id)),
+  redis.call('ZSCORE', key('callbacks'), given.id)}
+"""
+)
+
+
+class Due(NamedTuple):
+    """One delivery that was taken: the job, where to, and which attempt this is, from 1."""
+
+    job_id: str
+    url: str
+    attempt: int
+
+
+class Delivery(BaseModel):
+    """One attempt at a delivery."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    attempt: int
+    at: datetime
+    duration_ms: float
+    status: int | None = None
+    """What the receiver answered; null where it did not."""
+    error: str | None = None
+    """Why it was not delivered; null where it was."""
+
+
+class DeliveryLog(BaseModel):
+    """All attempts at the callback of a job; none where it has no callback, or has not ended."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    deliveries: tuple[Delivery, ...] = ()
+    next_at: datetime | None = None
+    """When the next attempt may be made; null where there is none to come."""
+
+
+class Deliveries:
+    """The callbacks of one queue. Raises `QueueUnavailable` while Redis does not answer."""
+
+    def __init__(self, store: Store) -> None:
+        """Deliver for the queue of this store."""
+        self._store = store
+
+    async def take(self, limit: int, hold_s: float, max_attempts: int) -> Sequence[Due]:
+        """Take up to `limit` deliveries that are due; nobody else gets them within the hold."""
+        rows = await self._store.run(
+            _DUE, limit=limit, hold_ms=round(1000 * hold_s), max_attempts=max_attempts
+        )
+        return [Due(job_id.decode(), url.decode(), attempt) for job_id, url, attempt in rows]
+
+    async def note(self, job_id: str, delivery: Delivery, again_s: float | None) -> None:
+        """Write down how an attempt went, and when the next is due; None: it was the last."""
+        result = "delivered" if delivery.error is None else "failed"
+        if delivery.error is not None and again_s is None:
+            result = "given_up"
+        await self._store.run(
+            _NOTE,
+            delivery.model_dump_json(),
+            id=job_id,
+            attempt=delivery.attempt,
+            result=result,
+            again_ms=None if again_s is None else round(1000 * again_s),
+        )
+
+    async def log(self, job_id: str) -> DeliveryLog:
+        """Return the attempts so far, the first one first."""
+        flat, due_ms = await self._store.run(_LOG, id=job_id)
+        fields = fields_from(flat)
+        noted = (Delivery.model_validate_json(v) for k, v in fields.items() if k.isdigit())
+        return DeliveryLog(
+            deliveries=tuple(sorted(noted, key=lambda each: each.attempt)),
+            next_at=None if due_ms is None else time_from(due_ms),
+        )
