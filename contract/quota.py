@@ -21,10 +21,9 @@ _USED = (
     PRELUDE
     + """
 -- A repeated request makes no job.
-if given.idempotency_key
-  and redis.call('EXISTS', key('idempotency', given.owner, given.idempotency_key)) == 1 then
-  return false
-end
+local memory = given.idempotency_key and key('idempotency', given.owner, given.idempotency_key)
+local earlier = memory and redis.call('HGET', memory, 'id')
+if earlier and redis.call('EXISTS', key('job', earlier)) == 1 then return false end
 local minutes, spent, rows = {}, 0, redis.call('HGETALL', key('spent', given.owner))
 for row = 1, #rows, 2 do
   local free_ms = (rows[row] + 60) * MINUTE_MS - now
@@ -75,8 +74,8 @@ class Quotas:
             )
         )
 
-    async def take(self, owner: str, idempotency_key: str | None = None) -> None:
-        """Count one more job of an owner; a request that repeats an earlier one is not counted.
+    async def take(self, owner: str, idempotency_key: str | None = None) -> bool:
+        """Count one more job of an owner; false for a request whose key stands for an earlier one.
 
         Raises:
             QuotaExceeded: naming the quota, and when to come back.
@@ -90,7 +89,7 @@ class Quotas:
             gpu_ms=1000 * quota.gpu_seconds_an_hour,
         )
         if used is None:
-            return
+            return False
         waiting, spent_ms, wait_ms = used
         if waiting >= quota.jobs_waiting:
             raise QuotaExceeded("jobs_waiting", quota.jobs_waiting, waiting)
@@ -107,3 +106,4 @@ class Quotas:
                 quota.jobs_a_minute - stats.remaining,
                 max(0.0, stats.reset_time - time.time()),
             )
+        return True

@@ -56,12 +56,8 @@ class Admission:
             self._settings.limits.check_source(sent.source)
         workers = await self._queue.workers()
         submission = self._resolve(sent, workers)
-        if caller.limited:
-            await self._quotas.take(caller.owner, idempotency_key)
-        if submission.callback_url is not None:
-            await self._check_callback(submission.callback_url)
-        if sent.source is not None:
-            await self._check_source(sent.source, grammar_of(workers, submission.device))
+        if not caller.limited or await self._quotas.take(caller.owner, idempotency_key):
+            await self._check(sent, submission, workers)
         return await self._queue.submit(
             submission,
             caller.owner,
@@ -97,6 +93,15 @@ class Admission:
             callback_url=asked.callback_url,
             limits=self._settings.job,
         )
+
+    async def _check(
+        self, sent: SentJob, submission: Submission, workers: Sequence[WorkerInfo]
+    ) -> None:
+        """Look at what takes a while to look at."""
+        if submission.callback_url is not None:
+            await self._check_callback(submission.callback_url)
+        if sent.source is not None:
+            await self._check_source(sent.source, grammar_of(workers, submission.device))
 
     async def _check_callback(self, address: str) -> None:
         try:

@@ -28,3 +28,5 @@ def log_to_stderr(level: int = logging.INFO) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(PairsFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
+    # It tells every address that a callback goes to, and an address may hold a secret.
+    logging.getLogger("httpx").setLevel(logging.WARNING)

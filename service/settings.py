@@ -1,6 +1,8 @@
 """Settings of the service. Read from HALFBYTE_SERVICE_... once, in main; the queue has its own."""
 
-from pydantic import PositiveInt, SecretStr
+from typing import Annotated
+
+from pydantic import Field, PositiveInt, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contract.quota import Quota
@@ -26,7 +28,7 @@ class ServiceSettings(BaseSettings):
     """Whether it may listen without keys elsewhere than on loopback, as in a container whose port
     is published on loopback only, and answer to other names than those of loopback, as behind a
     proxy. Once there are keys, every call needs one all the same."""
-    starter_key: SecretStr | None = None
+    starter_key: Annotated[SecretStr, Field(min_length=32)] | None = None
     """A key with the role `read` for whoever starts the process: `halfbyte up` draws one, to see
     whether its workers are ready."""
     callback_private: bool = False

@@ -73,9 +73,9 @@ async def test_jobs_a_minute_are_counted_by_owner(quotas, redis: Redis):
 
 async def test_a_repeated_request_is_not_counted(queue, quotas):
     one = quotas(jobs_a_minute=1, jobs_waiting=1)
-    await one.take("alice", "key")
+    assert await one.take("alice", "key") is True
     await queue.submit(submission(), "alice", idempotency_key="key")
-    await one.take("alice", "key")
+    assert await one.take("alice", "key") is False
     for key in (None, "another"):
         with pytest.raises(QuotaExceeded):
             await one.take("alice", key)
