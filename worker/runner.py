@@ -266,9 +266,12 @@ def failure(token: int, error: BaseException) -> Answer:
 
 
 def print_traceback(error: BaseException) -> None:
-    """Show the whole traceback in the candidate's log, as Python itself would."""
+    """Show the traceback in the candidate's log, as Python itself would."""
     with suppress(BaseException):
-        traceback.print_exception(error)
+        frame = error.__traceback__
+        while frame is not None and frame.tb_frame.f_code.co_filename == __file__:
+            frame = frame.tb_next  # ours says nothing to an author
+        traceback.print_exception(type(error), error, frame)
         sys.stderr.flush()
 
 
