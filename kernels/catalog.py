@@ -8,11 +8,17 @@ from typing import Any
 from kernels.problem import GroupShape
 
 MODULES: Mapping[str, str] = MappingProxyType(
-    {"dot_scaled": "kernels.dot_scaled_gemm", "portable": "kernels.portable_gemm"}
+    {
+        "dot_scaled": "kernels.dot_scaled_gemm",
+        "hopper": "kernels.hopper_gemm",
+        "portable": "kernels.portable_gemm",
+    }
 )
 """The module of each kernel, the fastest first. The last one runs everywhere."""
 AUTO = "auto"
 """The first of them that applies."""
+_ON_REQUEST = frozenset({"hopper"})
+"""Kernels that `auto` passes over: not yet run on a GPU in their present form."""
 
 
 def candidate_source(name: str) -> bytes:
@@ -34,7 +40,7 @@ def auto() -> Callable[[Any], Any]:
     import torch  # noqa: PLC0415
 
     capability = torch.cuda.get_device_capability()
-    modules = tuple(map(import_module, MODULES.values()))
+    modules = [import_module(MODULES[name]) for name in MODULES if name not in _ON_REQUEST]
 
     def custom_kernel(data: Any) -> Any:  # noqa: ANN401
         groups = [GroupShape(*size[:3]) for size in data[3]]

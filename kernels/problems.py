@@ -37,7 +37,7 @@ NVFP4_GROUP_GEMM = Problem(
         _case([192, 320], [3072] * 2, [4096] * 2),
         _case([128, 384], [4096] * 2, [1536] * 2),
     ),
-    kernels=("auto", "portable", "dot_scaled"),
+    kernels=("auto", "portable", "dot_scaled", "hopper"),
     tensors=MappingProxyType(
         {
             "a": "float4_e2m1fn_x2 [m, k/2, 1], k contiguous",

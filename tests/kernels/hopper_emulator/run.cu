@@ -1,0 +1,18 @@
+// Runs both kernels on a CPU, block by block in order; appended to kernels/hopper/gemm.cu.
+
+extern "C" const char* run(
+    const Problem* problem, int groups, int units, int chunk_pairs, int blocks, float* partials,
+    u32* flags, u32 seed) {
+    machine.random.seed(seed);
+    machine.fault.clear();
+    for (u32 y = 0; y < (u32)chunk_pairs; ++y)
+        for (u32 x = 0; x < (u32)units; ++x)
+            if (!run_block({x, y}, DECODE_THREADS, [&] { decode_a(*problem, groups); }))
+                return machine.fault.c_str();
+    for (u32 x = 0; x < (u32)blocks; ++x)
+        if (!run_block({x}, THREADS, [&] { grouped_gemm(*problem, partials, flags); }))
+            return machine.fault.c_str();
+    return nullptr;
+}
+
+extern "C" int problem_bytes() { return sizeof(Problem); }
