@@ -75,6 +75,10 @@ class Spares:
     def _first_ready(self) -> int:
         return next((i for i, runner in enumerate(self._warm) if runner.ready()), 0)
 
+    def warm(self) -> bool:
+        """Whether a spare waits with its imports done."""
+        return any(runner.ready() for runner in self._warm)
+
     def pids(self) -> set[int]:
         """Return the processes that are ours to keep."""
         return {runner.pid for runner in self._warm}
