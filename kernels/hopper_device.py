@@ -19,6 +19,7 @@ from torch import Tensor
 
 from kernels import hopper_plan, hopper_records
 from kernels.cuda_driver import MAP_BYTES, Module, Opaque, PackedRows, Start
+from kernels.hopper_plan import Plan
 from kernels.hopper_records import Launch
 from kernels.nvrtc import compile_cubin
 from kernels.problem import GroupShape
@@ -87,7 +88,7 @@ class _Scratch:
     images: Tensor
 
 
-class _Call:
+class Call:
     """A plan of some shapes, ready to be launched."""
 
     def __init__(self, launch: Launch, kernels: _Kernels, maps: Sequence[PackedRows]) -> None:
@@ -127,34 +128,25 @@ class HopperDevice:
         """Ask for the number of multiprocessors; the rest happens when it is needed."""
         self._device = torch.device("cuda", index)
         count = torch.cuda.get_device_properties(self._device).multi_processor_count
-        self._blocks = min(count, hopper_records.BLOCKS)
+        self.blocks = min(count, hopper_records.BLOCKS)
+        """At most so many are launched, one a multiprocessor."""
         self._scratch: dict[int, _Scratch] = {}
         self._items: list[Tensor] = []
         self._kernels = cache(self._load)
-        self._call = lru_cache(_PLANS)(self._prepare)
+        self._planned = lru_cache(_PLANS)(self._plan)
 
     def launch(self, shapes: tuple[GroupShape, ...], addresses: Sequence[Sequence[int]]) -> None:
         """Run groups with rows on the current stream; addresses are a, b, sfa, sfb, c of each."""
         with torch.cuda.device(self._device):
-            stream = torch.cuda.current_stream().cuda_stream
-            call = self._call(shapes)
-            call.run(addresses, self._scratch_of(stream, call.launch.image_bytes), stream)
+            self.run(self._planned(shapes), addresses)
 
-    def _scratch_of(self, stream: int, image_bytes: int) -> _Scratch:
-        found = self._scratch.get(stream)
-        if found is None:
-            sums = self._blocks * hopper_records.SUM_FLOATS
-            found = self._scratch[stream] = _Scratch(
-                torch.empty(sums, dtype=torch.float32, device=self._device),
-                torch.zeros(self._blocks * 2, dtype=torch.int32, device=self._device),
-                torch.empty(0, dtype=torch.uint8, device=self._device),
-            )
-        if found.images.numel() < image_bytes:
-            found.images = torch.empty(image_bytes, dtype=torch.uint8, device=self._device)
-        return found
+    def run(self, call: Call, addresses: Sequence[Sequence[int]]) -> None:
+        """Run a prepared call on the current stream of this device, which must be current."""
+        stream = torch.cuda.current_stream().cuda_stream
+        call.run(addresses, self._scratch_of(stream, call.launch.image_bytes), stream)
 
-    def _prepare(self, shapes: tuple[GroupShape, ...]) -> _Call:
-        plan = hopper_plan.make_plan(shapes, self._blocks)
+    def prepare(self, shapes: Sequence[GroupShape], plan: Plan) -> Call:
+        """Make a plan of these shapes ready to be launched."""
         launch = Launch(shapes, plan)
         if launch.more_items is not None:
             items = torch.frombuffer(launch.more_items, dtype=torch.uint8).to(self._device)
@@ -163,7 +155,23 @@ class HopperDevice:
         # Where b is, a call says; to describe it, any address will do.
         anywhere = torch.empty(MAP_BYTES, dtype=torch.uint8, device=self._device).data_ptr()
         maps = [PackedRows(anywhere, shape.n, shape.k // 2, hopper_plan.ROWS) for shape in shapes]
-        return _Call(launch, self._kernels(plan.widths), maps)
+        return Call(launch, self._kernels(plan.widths), maps)
+
+    def _plan(self, shapes: tuple[GroupShape, ...]) -> Call:
+        return self.prepare(shapes, hopper_plan.make_plan(shapes, self.blocks))
+
+    def _scratch_of(self, stream: int, image_bytes: int) -> _Scratch:
+        found = self._scratch.get(stream)
+        if found is None:
+            sums = self.blocks * hopper_records.SUM_FLOATS
+            found = self._scratch[stream] = _Scratch(
+                torch.empty(sums, dtype=torch.float32, device=self._device),
+                torch.zeros(self.blocks * 2, dtype=torch.int32, device=self._device),
+                torch.empty(0, dtype=torch.uint8, device=self._device),
+            )
+        if found.images.numel() < image_bytes:
+            found.images = torch.empty(image_bytes, dtype=torch.uint8, device=self._device)
+        return found
 
     def _load(self, widths: tuple[int, ...]) -> _Kernels:
         module = Module(machine_code(widths, Path(triton.knobs.cache.dir) / "halfbyte"))
