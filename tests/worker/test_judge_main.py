@@ -26,7 +26,9 @@ ENDLESS = (
 def wait_for(condition, description: str, timeout_s: float = 20) -> None:
     deadline_s = time.monotonic() + timeout_s
     while not condition():
-        assert time.monotonic() < deadline_s, f"waited {timeout_s} s for: {description}"
+        assert time.monotonic() < deadline_s, (
+            f"waited {timeout_s} s for: {description}: {condition()}"
+        )
         time.sleep(0.02)
 
 
