@@ -32,6 +32,9 @@ check-blackwell: setup
 test: setup
 	$(BIN)/pytest -n auto --dist loadfile
 
+chaos: setup
+	$(BIN)/python -m bench.chaos
+
 demo: setup
 	$(BIN)/halfbyte demo
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,13 +11,27 @@ from pathlib import Path
 from subprocess import Popen
 
 from client.child import python, start
+from tests.redis_server import SERVERS
 from tests.worker.judge_harness import descendants
 from worker.sandbox.cgroup import find_control_groups
 from worker.sandbox.confinement import SandboxUnavailable
 
 WORKER = python("worker.main")
 STAND_IN_WORKER = (sys.executable, "-P", str(Path(__file__).with_name("chaos_worker.py")))
+REDIS = ("--save", "", "--appendonly", "yes", "--appendfsync", "always", "--protected-mode", "no")
 KILLED_S = 20
+
+
+def redis(port: int, folder: Path, bind: str = "127.0.0.1") -> tuple[str, ...]:
+    """A server that forgets nothing it has confirmed."""
+    place = ("--port", str(port), "--bind", bind, "--dir", str(folder))
+    return (SERVERS["valkey9"], *place, *REDIS)
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def api(port: int) -> tuple[str, ...]:

@@ -6,10 +6,8 @@ permissions say so, and the scratch folder is one of the host, without a limit o
 """
 
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +19,7 @@ from typing import Final
 
 from worker.sandbox import bubblewrap, step_down
 from worker.sandbox.confinement import Confined, Launch, SandboxSettings, SandboxUnavailable
+from worker.sandbox.scratch import Scratch, make_scratch
 from worker.sandbox.seccomp import filter_program
 from worker.sandbox.slots import Slot, Slots, open_slots
 from worker.sandbox.step_down import landlock_version
@@ -46,7 +45,7 @@ class LandlockedProcess:
     """A process and all others of its uid."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], guard: Watchdog, slot: Slot, scratch: Path
+        self, process: subprocess.Popen[bytes], guard: Watchdog, slot: Slot, scratch: Scratch
     ) -> None:
         """Own all four."""
         self._process = process
@@ -81,7 +80,7 @@ class LandlockedProcess:
             self._process.kill()  # it may not have changed to its uid yet
             gone = self.wait(EVICT_S) is not None and evict(self._slot.uid)
             bury(self._slot.uid)
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch.remove()
             if gone:  # a uid whose processes live stays taken
                 self._slot.release()
             self._destroyed = True
@@ -114,12 +113,12 @@ class Landlocked:
         with ExitStack() as undo:
             slot = self.slots.take()
             undo.callback(slot.release)
-            scratch = Path(tempfile.mkdtemp(prefix="halfbyte-run-"))
-            undo.callback(shutil.rmtree, scratch, ignore_errors=True)
+            scratch = make_scratch()
+            undo.callback(scratch.remove)
             evict(slot.uid)  # what a dead worker left
-            os.chown(scratch, slot.uid, slot.uid)
+            os.chown(scratch.path, slot.uid, slot.uid)
             process = subprocess.Popen(
-                self._command(launch, slot.uid, scratch),
+                self._command(launch, slot.uid, scratch.path),
                 env={},
                 cwd="/",
                 stdin=subprocess.DEVNULL,

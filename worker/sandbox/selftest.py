@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from worker.sandbox.confinement import Confined, Launch, Sandbox, SandboxUnavailable
+from worker.sandbox.scratch import make_scratch
 from worker.sandbox.seccomp import denied_calls
 
 HERE: Final = Path(__file__).parent
@@ -119,10 +120,11 @@ def hostile_results(sandbox: Sandbox, environment: Mapping[str, str]) -> dict[st
 @contextmanager
 def bait() -> Iterator[dict[str, Any]]:
     """Run a stand-in judge as our own user; yield where it holds its secret."""
-    with tempfile.TemporaryDirectory(prefix="halfbyte-bait-") as folder:
-        secret = secrets.token_hex()
+    scratch = make_scratch()
+    secret = secrets.token_hex()
+    try:
         process = subprocess.Popen(
-            [*PYTHON, "-S", HERE / "bait.py", folder],
+            [*PYTHON, "-S", HERE / "bait.py", scratch.path],
             env={"SECRET": secret},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -133,6 +135,8 @@ def bait() -> Iterator[dict[str, Any]]:
             process.stdin.write(f"{secret}\n".encode())
             process.stdin.flush()
             yield {**json.loads(process.stdout.readline()), "calls": denied_calls()}
+    finally:
+        scratch.remove()
 
 
 def prove(

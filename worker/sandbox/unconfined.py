@@ -2,16 +2,14 @@
 
 import os
 import resource
-import shutil
 import signal
 import subprocess
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from worker.sandbox.confinement import Confined, Launch
+from worker.sandbox.scratch import Scratch, make_scratch
 
 FILE_BYTES: Final = 1 << 30
 NOTHING: Final = "none: a separate process with an empty environment"
@@ -20,7 +18,7 @@ NOTHING: Final = "none: a separate process with an empty environment"
 class UnconfinedProcess:
     """A process group of its own."""
 
-    def __init__(self, process: subprocess.Popen[bytes], scratch: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], scratch: Scratch) -> None:
         """Own the process and its scratch folder."""
         self._process = process
         self._scratch = scratch
@@ -46,7 +44,7 @@ class UnconfinedProcess:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._scratch.remove()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +60,12 @@ class Unconfined:
 
     def start(self, launch: Launch) -> Confined:
         """Start a process in its own session, limited in data, file size and core files."""
-        scratch = Path(tempfile.mkdtemp(prefix="halfbyte-run-"))
+        scratch = make_scratch()
+        home = str(scratch.path)
         process = subprocess.Popen(
             launch.argv,
-            env={**launch.environment, "HOME": str(scratch), "TMPDIR": str(scratch)},
-            cwd=scratch,
+            env={**launch.environment, "HOME": home, "TMPDIR": home},
+            cwd=home,
             stdin=subprocess.DEVNULL,
             stdout=launch.stdout_fd,
             stderr=launch.stderr_fd,

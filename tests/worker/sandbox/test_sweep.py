@@ -1,6 +1,8 @@
-"""Control groups of killed judges are removed, those in use are not."""
+"""What killed judges leave is removed, what is in use is not."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from worker.sandbox.cgroup import find_control_groups
 from worker.sandbox.confinement import SandboxSettings, SandboxUnavailable
 from worker.sandbox.namespaces import group_name
+from worker.sandbox.scratch import make_scratch, sweep_scratch
 from worker.sandbox.slots import open_slots
 from worker.sandbox.sweep import sweep
 
@@ -35,3 +38,23 @@ def test_only_the_groups_of_free_uids_are_removed(tmp_path: Path) -> None:
 def test_a_machine_without_groups_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     sweep(SandboxSettings(state=tmp_path / "file" / "below"))
+
+
+def test_the_folder_of_a_killed_process_is_removed_and_those_of_the_living_are_not() -> None:
+    script = (
+        "import os; from worker.sandbox.scratch import make_scratch; folder = make_scratch().path;"
+        "(folder / 'file').touch(); print(folder, flush=True); os.kill(os.getpid(), 9)"
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    left = Path(killed.stdout.strip())
+    ours = make_scratch()
+    assert left.exists()
+    sweep_scratch({os.geteuid() + 1})
+    assert left.exists()  # somebody else's
+    sweep_scratch({os.geteuid()})
+    assert not left.exists()
+    assert ours.path.exists()
+    ours.remove()
+    assert not ours.path.exists()
