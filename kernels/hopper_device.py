@@ -20,7 +20,7 @@ from torch import Tensor
 from kernels import hopper_plan, hopper_records
 from kernels.cuda_driver import MAP_BYTES, Module, Opaque, PackedRows, Start
 from kernels.hopper_plan import Plan
-from kernels.hopper_records import Launch
+from kernels.hopper_records import DECODE_THREADS, SHARED_BYTES, THREADS, Launch
 from kernels.nvrtc import compile_cubin
 from kernels.problem import GroupShape
 
@@ -28,9 +28,6 @@ _logger = logging.getLogger(__name__)
 
 _SOURCES = Path(__file__).with_name("hopper")
 _OPTIONS = ("-arch=sm_90a", "-std=c++17", "-default-device")
-_THREADS, _DECODE_THREADS = 384, 128
-_SHARED_BYTES = 5 * 256 * 128 + 3 * 128 * 144 + 8 * 1024 + 16 * 8
-"""Slots, stages, staging and barriers, as in gemm.cu."""
 _PLANS = 256
 """Shapes whose plans are kept."""
 
@@ -96,9 +93,9 @@ class Call:
         self._maps = maps
         self._lock = Lock()  # from the first address that is written to the last launch
         self._sums, self._flags = ctypes.c_uint64(), ctypes.c_uint64()
-        self._decode = Start(kernels.decode_a, (launch.units, launch.chunk_pairs), _DECODE_THREADS)
-        self._decode.pass_arguments((launch.problem, ctypes.c_int32(len(maps))))
-        self._gemm = Start(kernels.grouped_gemm, (launch.blocks, 1), _THREADS, _SHARED_BYTES)
+        self._decode = Start(kernels.decode_a, (launch.units, launch.chunk_pairs), DECODE_THREADS)
+        self._decode.pass_arguments((launch.problem.table, ctypes.c_int32(len(maps))))
+        self._gemm = Start(kernels.grouped_gemm, (launch.blocks, 1), THREADS, SHARED_BYTES)
         self._gemm.pass_arguments((launch.problem, self._sums, self._flags))
         self._gemm.overlap()
 
@@ -114,7 +111,7 @@ class Call:
             if launch.has_more_groups:
                 table = torch.frombuffer(launch.groups, dtype=torch.uint8).clone().pin_memory()
                 groups = table.to(scratch.images.device, non_blocking=True)
-                launch.problem.more_groups = groups.data_ptr()
+                launch.problem.table.more_groups = groups.data_ptr()
             self._sums.value = scratch.sums.data_ptr()
             self._flags.value = scratch.flags.data_ptr()
             self._decode(stream)
@@ -175,7 +172,7 @@ class HopperDevice:
 
     def _load(self, widths: tuple[int, ...]) -> _Kernels:
         module = Module(machine_code(widths, Path(triton.knobs.cache.dir) / "halfbyte"))
-        gemm = module.function("grouped_gemm", _SHARED_BYTES)
+        gemm = module.function("grouped_gemm", SHARED_BYTES)
         return _Kernels(module.function("decode_a"), gemm, module)
 
 

@@ -20,6 +20,10 @@ ITEMS: Final = 640
 BLOCKS: Final = 160
 SUM_FLOATS: Final = ROWS * 256
 """Sums that a block may leave: a tile of the widest width."""
+THREADS: Final = 384
+DECODE_THREADS: Final = 128
+SHARED_BYTES: Final = 5 * 256 * 128 + 3 * ROWS * 144 + 8 * 1024 + 16 * 8
+"""Slots, stages, staging and barriers."""
 _DECODE_CHUNKS: Final = 2
 
 
@@ -58,16 +62,25 @@ class ItemRecord(ctypes.Structure):
     )
 
 
-class ProblemRecord(ctypes.Structure):
-    """The parameter of both kernels."""
+class GroupsRecord(ctypes.Structure):
+    """The parameter of the kernel that decodes A."""
 
     _fields_ = (
         ("groups", GroupRecord * GROUPS),
+        ("more_groups", ctypes.c_uint64),
+        ("padding", ctypes.c_uint8 * 56),
+    )
+
+
+class ProblemRecord(ctypes.Structure):
+    """The parameter of the kernel that does the rest."""
+
+    _fields_ = (
+        ("table", GroupsRecord),
         ("first_items", ctypes.c_int32 * (BLOCKS + 1)),
         ("items", ItemRecord * ITEMS),
-        ("more_groups", ctypes.c_uint64),
         ("more_items", ctypes.c_uint64),
-        ("padding", ctypes.c_uint8 * 40),
+        ("padding", ctypes.c_uint8 * 48),
     )
 
 
@@ -82,7 +95,7 @@ class Launch:
         """Fill in all that depends on shapes, but for what describes packed B."""
         self.problem = ProblemRecord()
         self.more_items: ctypes.Array[ItemRecord] | None = None
-        self.groups = self.problem.groups
+        self.groups = self.problem.table.groups
         if len(shapes) > GROUPS:
             self.groups = (GroupRecord * len(shapes))()
         self.units, self.image_bytes, self.chunks = 0, 0, 0

@@ -48,12 +48,17 @@ struct Item {
 
 constexpr int GROUPS = 32, ITEMS = 640;  // that fit the parameters; more are in device memory
 constexpr int BLOCKS = 160;              // at least the multiprocessors of any sm_90
-struct Problem {
+struct Groups {
     Group groups[GROUPS];
+    const Group* more_groups;
+    __device__ __forceinline__ const Group* all() const { return more_groups ? more_groups : groups; }
+};
+struct Problem {
+    Groups groups;
     int first_items[BLOCKS + 1];
     Item items[ITEMS];
-    const Group* more_groups;
     const Item* more_items;
+    __device__ __forceinline__ const Item* all() const { return more_items ? more_items : items; }
 };
 
 constexpr int WARPGROUPS = 2, ROWS = 64 * WARPGROUPS;  // of B in a tile
@@ -123,9 +128,8 @@ class Walk {
     __device__ __forceinline__ void advance() { ++at_; }
     __device__ __forceinline__ Tile tile() const {
         Tile tile;
-        tile.item = (problem_.more_items ? problem_.more_items : problem_.items)[at_];
-        tile.group = (problem_.more_groups ? problem_.more_groups : problem_.groups)
-                     + tile.item.group;
+        tile.item = problem_.all()[at_];
+        tile.group = problem_.groups.all() + tile.item.group;
         tile.row = tile.item.row_tile * tile.group->tile_rows;
         tile.rows = min(tile.group->tile_rows, tile.group->m - tile.row);
         tile.column = tile.item.column_tile * ROWS;
@@ -180,10 +184,10 @@ struct Rings {
 constexpr int DECODE_THREADS = 128, DECODE_CHUNKS = 2;
 
 extern "C" __global__ void __launch_bounds__(DECODE_THREADS)
-decode_a(const __grid_constant__ Problem problem, int groups) {
+decode_a(const __grid_constant__ Groups table, int groups) {
     let_next_kernel_start();
     const int block = blockIdx.x, first_chunk = blockIdx.y * DECODE_CHUNKS;
-    const Group* group = problem.more_groups ? problem.more_groups : problem.groups;
+    const Group* group = table.all();
     for (int left = groups; left > 1;) {
         const int half = left / 2;
         const bool later = group[half].first_unit <= block;

@@ -12,7 +12,7 @@ from torch import Tensor
 from kernels.compare import compare
 from kernels.group_table import read_groups
 from kernels.hopper_plan import Plan
-from kernels.hopper_records import SUM_FLOATS, Launch, ProblemRecord
+from kernels.hopper_records import SUM_FLOATS, Launch
 from kernels.measurement import Comparison
 from kernels.operands import GroupOperands, draw, submission_data
 from kernels.problem import Case, GroupShape
@@ -46,7 +46,11 @@ class EmulatedKernels:
         subprocess.run([*COMPILER, "-o", library, folder / "all.cu"], check=True)
         self._library = ctypes.CDLL(str(library))
         self._library.run.restype = ctypes.c_char_p
-        self.problem_bytes: int = self._library.problem_bytes()
+
+    def constant(self, name: str) -> int:
+        """Return a number that the source exports."""
+        value: int = getattr(self._library, name)()
+        return value
 
     def compare(
         self, case: Case, make_plan: Callable[[Sequence[GroupShape]], Plan], seed: int = 1
@@ -69,7 +73,7 @@ class EmulatedKernels:
 
     def _run(self, launch: Launch, groups: int, seed: int) -> None:
         if launch.has_more_groups:
-            launch.problem.more_groups = ctypes.addressof(launch.groups)
+            launch.problem.table.more_groups = ctypes.addressof(launch.groups)
         if launch.more_items is not None:
             launch.problem.more_items = ctypes.addressof(launch.more_items)
         problem = _aligned(torch.frombuffer(launch.problem, dtype=torch.uint8))
@@ -89,11 +93,6 @@ class EmulatedKernels:
             raise KernelFailed(fault.decode())
         if flags.any():
             raise KernelFailed("flags are left for the next launch")
-
-
-def records_bytes() -> int:
-    """Return the size of the parameter as the host has it."""
-    return ctypes.sizeof(ProblemRecord)
 
 
 def _aligned_group(group: GroupOperands) -> GroupOperands:

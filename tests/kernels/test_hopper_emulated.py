@@ -1,15 +1,17 @@
 """The Hopper kernels on a CPU. What is asynchronous on a GPU happens there as late as it may."""
 
+import ctypes
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from kernels import hopper_records
 from kernels.hopper_plan import Plan, candidates
 from kernels.hopper_records import ITEMS
 from kernels.problem import Case, GroupShape
-from tests.kernels.hopper_emulation import EmulatedKernels, KernelFailed, records_bytes
+from tests.kernels.hopper_emulation import EmulatedKernels, KernelFailed
 from tests.kernels.kernel_cases import ANY, OFFICIAL
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
@@ -39,8 +41,18 @@ def plan_for(blocks: int, *, cut: bool) -> Callable[[Sequence[GroupShape]], Plan
     return make
 
 
-def test_host_and_device_agree_on_the_parameter(kernels: EmulatedKernels) -> None:
-    assert kernels.problem_bytes == records_bytes()
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("problem_bytes", ctypes.sizeof(hopper_records.ProblemRecord)),
+        ("groups_bytes", ctypes.sizeof(hopper_records.GroupsRecord)),
+        ("shared_bytes", hopper_records.SHARED_BYTES),
+        ("threads", hopper_records.THREADS),
+        ("decode_threads", hopper_records.DECODE_THREADS),
+    ],
+)
+def test_host_and_source_agree_on(kernels: EmulatedKernels, name: str, value: int) -> None:
+    assert kernels.constant(name) == value
 
 
 @pytest.mark.parametrize(("blocks", "cut"), [(2, False), (5, True)])

@@ -7,7 +7,7 @@ extern "C" const char* run(
     machine.fault.clear();
     for (u32 y = 0; y < (u32)chunk_pairs; ++y)
         for (u32 x = 0; x < (u32)units; ++x)
-            if (!run_block({x, y}, DECODE_THREADS, [&] { decode_a(*problem, groups); }))
+            if (!run_block({x, y}, DECODE_THREADS, [&] { decode_a(problem->groups, groups); }))
                 return machine.fault.c_str();
     for (u32 x = 0; x < (u32)blocks; ++x)
         if (!run_block({x}, THREADS, [&] { grouped_gemm(*problem, partials, flags); }))
@@ -16,3 +16,7 @@ extern "C" const char* run(
 }
 
 extern "C" int problem_bytes() { return sizeof(Problem); }
+extern "C" int groups_bytes() { return sizeof(Groups); }
+extern "C" int shared_bytes() { return SHARED_BYTES; }
+extern "C" int threads() { return THREADS; }
+extern "C" int decode_threads() { return DECODE_THREADS; }
