@@ -12,10 +12,10 @@ import uvicorn
 
 from contract.errors import QueueUnavailable
 from contract.keys import KeyStore
+from contract.logs import log_to_stderr
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
 from service.app import create_app
-from service.logs import log_to_stderr
 from service.middleware import is_loopback
 from service.settings import ServiceSettings
 

@@ -1,16 +1,15 @@
 """The worker's process: `python -m worker.main`."""
 
 import asyncio
-import logging
 import os
 import platform
 import secrets
 import signal
 import socket
-import sys
 from typing import Final
 
 from contract.job import WorkerInfo
+from contract.logs import log_to_stderr
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
 from worker.judge_client import JudgeClient
@@ -68,9 +67,7 @@ def judge_environment(settings: WorkerSettings) -> dict[str, str]:
 
 def main() -> None:
     """Read the settings once and serve."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(name)s %(message)s"
-    )
+    log_to_stderr()
     asyncio.run(serve(WorkerSettings(), QueueSettings()))
 
 
