@@ -43,7 +43,7 @@ class Progress(BaseModel):
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     stage: str
-    """`starting`, `importing`, `testing` or `benchmarking`."""
+    """`starting`, `importing`, `testing`, `benchmarking` or `compiling`."""
     case: int | None = None
     """Index of the case that runs."""
     cases: int = 0

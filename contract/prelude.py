@@ -16,6 +16,7 @@ Keys, all under the prefix
     idempotency:OWNER:KEY hash: job and digest                  watched quiet   may one reap?
     counters              hash: see figures.py                  spent:OWNER     ms on GPUs by minute
     keys key:ID secrets   see keys.py                           drain:WORKER    asked to drain
+    artifacts:ID          hash: compressed texts by name
     callbacks             zset: see deliveries.py, by due time  delivery:ID     hash: attempts
     Keys of a job have no TTL while it is queued or running, and the retention from its end on.
 """
@@ -127,7 +128,7 @@ local function close(id, state)
   redis.call('HSET', key('job', id), 'finished_at', now)
   enter(id, state)
   redis.call('ZADD', key('ended'), now, id .. ':' .. at[2])
-  for _, kind in ipairs({'job', 'spec', 'source', 'verdict', 'events'}) do
+  for _, kind in ipairs({'job', 'spec', 'source', 'verdict', 'artifacts', 'events'}) do
     redis.call('PEXPIRE', key(kind, id), given.retention_ms)
   end
   if at[6] then redis.call('ZADD', key('callbacks'), now, id) end

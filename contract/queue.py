@@ -26,7 +26,8 @@ import asyncio
 import contextlib
 import re
 import secrets
-from collections.abc import AsyncIterator, Sequence
+import zlib
+from collections.abc import AsyncIterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Self
 
@@ -162,6 +163,11 @@ class JobQueue:
         """Return the source as it was sent, None for a built-in kernel or an unknown job."""
         source: bytes | None = await self.store.run(scripts.SOURCE, id=job_id)
         return source
+
+    async def artifact(self, job_id: str, name: str) -> bytes | None:
+        """Return a text that a job's verdict names, in UTF-8; None where there is none."""
+        packed: bytes | None = await self.store.run(scripts.ARTIFACT, id=job_id, name=name)
+        return None if packed is None else zlib.decompress(packed)
 
     async def list(
         self,
@@ -340,8 +346,10 @@ class JobQueue:
                     pass
                 await rung(news, WAITERS_LOOK_AGAIN_S)
 
-    async def finish(self, lease: Lease, verdict: Verdict) -> None:
-        """End a job with its verdict. May be repeated until it is accepted or refused.
+    async def finish(
+        self, lease: Lease, verdict: Verdict, artifacts: Mapping[str, str] | None = None
+    ) -> None:
+        """End a job with its verdict, and texts beside it. May be repeated like the rest.
 
         Raises:
             LeaseLost: as `renew`; nothing was written.
@@ -352,7 +360,9 @@ class JobQueue:
             scripts.FINISH,
             VERDICT.dump_json(verdict),
             headline_of(verdict).model_dump_json(),
+            *(zlib.compress(text.encode()) for text in (artifacts or {}).values()),
             outcome=verdict.outcome,
+            artifacts=list(artifacts or ()),
         )
 
     async def release(self, lease: Lease, fault: Fault, *, count_attempt: bool = True) -> Job:

@@ -53,6 +53,8 @@ return found and {found, redis.call('GET', key('verdict', given.id))}
 
 SOURCE = PRELUDE + "return redis.call('GET', key('source', given.id))"
 
+ARTIFACT = PRELUDE + "return redis.call('HGET', key('artifacts', given.id), given.name)"
+
 PAGE = (
     PRELUDE
     + """
@@ -214,6 +216,9 @@ local how = lost(given.id)
 if how then return how end
 redis.call('SET', key('verdict', given.id), ARGV[2])
 redis.call('HSET', key('job', given.id), 'headline', ARGV[3])
+for index, name in ipairs(given.artifacts) do
+  redis.call('HSET', key('artifacts', given.id), name, ARGV[3 + index])
+end
 count('verdict:' .. given.outcome)
 close(given.id, 'finished')
 """

@@ -1,6 +1,7 @@
 """What a client asks for, and the limits it is held to."""
 
 import hashlib
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -21,6 +22,11 @@ class Mode(StrEnum):
     RANKED = "ranked"
     PROFILE = "profile"
     COMPILE = "compile"
+    """Compilation for `targets`; nothing is run, and no GPU needed."""
+
+
+TARGETS = ("sm_90a", "sm_100a", "sm_103a", "sm_120a")
+"""What mode `compile` compiles for: H100 and H200, B200, B300, and RTX PRO 6000 or 5090."""
 
 
 class Limits(BaseModel):
@@ -111,6 +117,7 @@ class Submission(BaseModel):
     filename: str | None = None
     device: str = "any"
     targets: tuple[str, ...] = ()
+    """What mode `compile` compiles for; empty in every other mode."""
     callback_url: str | None = None
     limits: Limits = Limits()
 
@@ -130,7 +137,25 @@ def official_cases(problem: Problem, mode: Mode) -> tuple[Case, ...]:
         case Mode.RANKED:
             return problem.tests + problem.benchmarks
         case Mode.COMPILE:
-            return ()
+            return problem.tests[:1]
+
+
+def targets_named(asked: Sequence[str] | None) -> tuple[str, ...]:
+    """Return what to compile for, each once: all targets where none are asked for.
+
+    Raises:
+        InvalidSubmission: one is unknown, or the list is empty; the message lists those there are.
+
+    """
+    known = f"known: {', '.join(TARGETS)}"
+    if asked is None:
+        return TARGETS
+    if not asked:
+        raise InvalidSubmission("targets", f"at least one target, or leave it out; {known}")
+    for index, name in enumerate(asked):
+        if name not in TARGETS:
+            raise InvalidSubmission(f"targets[{index}]", f"unknown target {name!r}; {known}")
+    return tuple(dict.fromkeys(asked))
 
 
 def problem_named(name: str) -> Problem:

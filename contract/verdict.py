@@ -90,11 +90,17 @@ class CompiledKernel(BaseModel):
     name: str
     target: str
     instructions: dict[str, int]
+    """Tensor-core instructions in the PTX, and how often each is written there."""
     registers: int
+    """Of one thread."""
     spill_bytes: int
+    """Local memory of one thread: registers that were spilled, and arrays of its own."""
     shared_bytes: int
+    """Of one program, in bytes."""
     tma: bool
+    """Whether it copies tensors by TMA."""
     links: dict[str, str] = {}
+    """Where `ptx` and `sass` are: names of the job's artifacts, paths once served."""
 
 
 class ReviewFlag(BaseModel):

@@ -70,7 +70,7 @@ def compiling_for(capability: tuple[int, int]) -> Iterator[list[CompiledKernel]]
 def facts(kernel: CompiledKernel) -> CompiledFacts:
     """Take a compiled kernel apart."""
     ptx = kernel.asm["ptx"]
-    sass = _disassemble(triton.knobs.nvidia.nvdisasm.path, kernel.asm["cubin"])
+    sass = _disassemble(triton.knobs.nvidia.nvdisasm.path, kernel.asm["cubin"], "--print-code")
     usage = _disassemble(triton.knobs.nvidia.cuobjdump.path, kernel.asm["cubin"], "-res-usage")
     registers, stack_bytes = max((int(found[1]), int(found[2])) for found in _USAGE.finditer(usage))
     return CompiledFacts(
