@@ -64,7 +64,9 @@ def test_every_service_is_checked_and_waited_for(service: dict[str, Any]) -> Non
 
 def test_zombies_are_buried_and_what_dies_comes_back(service: dict[str, Any]) -> None:
     assert service["init"] is True
-    assert service["restart"] == "unless-stopped"
+    works = service["image"].startswith("halfbyte-worker")
+    # A drained worker ends well, and stays away.
+    assert service["restart"] == ("on-failure" if works else "unless-stopped")
 
 
 def test_only_the_api_is_published_and_on_loopback_only() -> None:
