@@ -13,6 +13,8 @@ OUTCOMES: Final[dict[Status, tuple[Outcome, str]]] = {
     Status.RAISED: ("crashed", "exception"),
     Status.EXITED: ("crashed", "exit"),
     Status.COMPILER: ("compile_error", "compiler"),
+    Status.ABORTED: ("compile_error", "abort"),
+    Status.SIGNALLED: ("crashed", "signal"),
     Status.MEMORY: ("out_of_memory", "allocation"),
     Status.WRONG_TYPE: ("incorrect", "type"),
     Status.WRONG_COUNT: ("incorrect", "count"),

@@ -25,6 +25,12 @@ EMULATION_ENVIRONMENT: Final = {
     "OPENBLAS_NUM_THREADS": "1",
 }
 
+COMPILER_ENVIRONMENT: Final = {
+    **{name: value for name, value in EMULATION_ENVIRONMENT.items() if name != "TRITON_INTERPRET"},
+    "CUDA_VISIBLE_DEVICES": "",
+}
+"""Compiling is the same everywhere: a GPU that is here is not looked at."""
+
 NVIDIA: Final = Path("/proc/driver/nvidia/gpus")
 
 

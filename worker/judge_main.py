@@ -12,15 +12,18 @@ import socket
 import statistics
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from contract.job import Fault, Progress
-from contract.submission import Submission
+from contract.logs import log_to_stderr
+from contract.submission import Mode, Submission
 from contract.verdict import VERDICT, CaseResult, Log, ReviewFlag, Score, Verdict
 from kernels.catalog import candidate_source
+from worker.blame import Failure
 from worker.calls import Calls
+from worker.compilation import Compilation, Compiled
 from worker.device import find_device
 from worker.environment import describe_machine, device_names
 from worker.judge import Judge, Judgement, Machine, case_seed
@@ -40,7 +43,7 @@ from worker.messages import (
 )
 from worker.process_tree import adopt_orphans, be_opaque, die_with_parent, kill_strays
 from worker.reproduce import request_body
-from worker.review import WHY
+from worker.review import WHY, Flag
 from worker.runner_process import Interrupted, RunnerFailed, RunnerProcess
 from worker.sandbox.choose import choose
 from worker.seeds import random_seed
@@ -137,6 +140,8 @@ class JudgeProcess:
         """Judge one job and clean up behind it."""
         try:
             self._send(Progressed(progress=Progress(stage="starting")))
+            if job.begin.submission.mode is Mode.COMPILE:
+                return self._compile(job)
             runner = self._spares.take(job.begin.submission.limits, job.cancel_fd)
             with self._lock:
                 job.runner = runner
@@ -171,18 +176,39 @@ class JudgeProcess:
                 self._bury(runner)
                 if cancelled(cancel_fd):
                     raise Interrupted
-                return Judged(verdict=self._verdict(submission, seed, step, runner))
+                fields = fields_of(submission, seed, step)
+                return Judged(verdict=self._verdict(runner, step.failure, step.review, fields))
             self._send(Progressed(progress=step))
         raise AssertionError("a judge always ends with a judgement")
 
+    def _compile(self, job: RunningJob) -> FromJudge:
+        """Have a process of its own compile; one that interprets, as the spares do, cannot."""
+        submission = job.begin.submission
+        runner = self._spares.start_compiler(submission.limits)
+        with self._lock:
+            job.runner = runner
+        runner.wait_ready(job.cancel_fd)
+        source = job.begin.source or candidate_source(submission.kernel or "auto")
+        for step in Compilation(submission, runner, job.cancel_fd).compile(source):
+            if isinstance(step, Compiled):
+                self._bury(runner)
+                if cancelled(job.cancel_fd):
+                    raise Interrupted
+                fields = {"summary": step.summary, "kernels": step.kernels, "emulated": True}
+                verdict = self._verdict(runner, step.failure, step.review, fields)
+                return Judged(verdict=verdict, artifacts=dict(step.artifacts))
+            self._send(Progressed(progress=step))
+        raise AssertionError("a compilation always ends with what was found")
+
     def _verdict(
-        self, submission: Submission, seed: int, found: Judgement, runner: RunnerProcess
+        self,
+        runner: RunnerProcess,
+        failure: Failure | None,
+        review: Sequence[Flag],
+        found: Mapping[str, object],
     ) -> Verdict:
-        failing = next((c for c in found.cases if c.outcome not in (None, "passed")), None)
-        shown = 0 if failing is None else failing.index
+        """Add to what was found the machine, the log and the review."""
         fields: dict[str, object] = {
-            "summary": summarise(found),
-            "cases": found.cases,
             "environment": self._environment,
             "sandbox_level": self._sandbox_level,
             "emulated": self._ground.emulated,
@@ -194,23 +220,31 @@ class JudgeProcess:
                 truncated=runner.stdout.truncated or runner.stderr.truncated,
             ),
             "review": tuple(
-                ReviewFlag(line=flag.line, word=flag.word, why=WHY[flag.word])
-                for flag in found.review
+                ReviewFlag(line=flag.line, word=flag.word, why=WHY[flag.word]) for flag in review
             ),
-            "seed": f"{seed:032x}",
-            "reproduce": request_body(
-                submission, shown, case_seed(seed, shown, submission.cases[shown])
-            ),
+            **found,
         }
-        if found.failure is None:
-            fields["score"] = score_of(found.cases)
-        else:
-            fields |= {"reason": found.failure.reason, "message": found.failure.message}
-        outcome = "passed" if found.failure is None else found.failure.outcome
+        if failure is not None:
+            fields |= {"reason": failure.reason, "message": failure.message}
+        outcome = "passed" if failure is None else failure.outcome
         return VERDICT.validate_python({"outcome": outcome, **fields})
 
     def _send(self, message: FromJudge) -> None:
         self._out.sendall(line(message))
+
+
+def fields_of(submission: Submission, seed: int, found: Judgement) -> dict[str, object]:
+    """Return what a verdict says of the cases."""
+    failing = next((c for c in found.cases if c.outcome not in (None, "passed")), None)
+    shown = 0 if failing is None else failing.index
+    repeated_seed = case_seed(seed, shown, submission.cases[shown])
+    fields: dict[str, object] = {
+        "summary": summarise(found),
+        "cases": found.cases,
+        "seed": f"{seed:032x}",
+        "reproduce": request_body(submission, shown, repeated_seed),
+    }
+    return fields if found.failure else fields | {"score": score_of(found.cases)}
 
 
 def score_of(cases: Sequence[CaseResult]) -> Score | None:
@@ -235,7 +269,7 @@ def main() -> None:
     die_with_parent()
     be_opaque()
     adopt_orphans()
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO)
+    log_to_stderr()
     worker = socket.socket(fileno=int(sys.argv[1]))
     worker.set_inheritable(False)
     messages = iter(worker.makefile("rb"))

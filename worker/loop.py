@@ -216,8 +216,8 @@ class Worker:
 
     async def _report(self, lease: Lease, end: Judged | Failed | Stopped) -> None:
         match end:
-            case Judged(verdict=verdict):
-                await persist(lambda: self._queue.finish(lease, verdict))
+            case Judged(verdict=verdict, artifacts=artifacts):
+                await persist(lambda: self._queue.finish(lease, verdict, artifacts))
             case Failed(fault=fault):
                 await persist(lambda: self._queue.release(lease, fault))
             case Stopped():

@@ -59,6 +59,8 @@ class Judged(BaseModel):
     model_config = ConfigDict(frozen=True)
     type: Literal["judged"] = "judged"
     verdict: Verdict
+    artifacts: dict[str, str] = {}
+    """Texts that the verdict names, by name."""
 
 
 class Failed(BaseModel):

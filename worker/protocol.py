@@ -1,6 +1,7 @@
 """The records between judge and runner: fixed size, fixed fields, no pickle. Both import this.
 
-Judge to runner: one `Job` with the descriptors of arena and source, then a `Call` a call.
+Judge to runner: one `Job` with the descriptors of arena and source, then a `Call` a call; or one
+`CompileJob`, whose answers carry the number of a target from 1 on for a token.
 Runner to judge: `Answer`s. The judge trusts no field of an answer: `status` decides only what the
 candidate is blamed for, the values are read from the arena, and a `token` that was not just handed
 out breaks the protocol. Descriptors sent by a runner are never received.
@@ -16,10 +17,12 @@ TEXT_BYTES: Final = 3072
 LONGEST_US: Final = 1e10
 """No call is allowed to take this long, and sums of such durations stay finite."""
 _JOB: Final = struct.Struct("<IQQI?")
+_COMPILE_JOB: Final = struct.Struct("<IQQ")
 _CALL: Final = struct.Struct("<IQQQI")
 _ANSWER: Final = struct.Struct(f"<IQHIddH{TEXT_BYTES}s")
 
 JOB_BYTES: Final = _JOB.size
+COMPILE_JOB_BYTES: Final = _COMPILE_JOB.size
 CALL_BYTES: Final = _CALL.size
 ANSWER_BYTES: Final = _ANSWER.size
 
@@ -49,6 +52,10 @@ class Status(IntEnum):
     """`sys.exit` or another exception that is no `Exception`."""
     REVIEWED = 12
     """The file was read, and not run yet; the text says what a person should look at."""
+    ABORTED = 13
+    """The compiler aborted a process that compiles."""
+    SIGNALLED = 14
+    """A process that compiles died of another signal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,26 @@ class Job:
         magic, *fields = _JOB.unpack(record)
         if magic != MAGIC:
             raise ProtocolError("not a job record")
+        return cls(*fields)
+
+
+@dataclass(frozen=True, slots=True)
+class CompileJob:
+    """Sent once, with three descriptors: memory for reports, the order, and the source."""
+
+    order_bytes: int
+    source_bytes: int
+
+    def pack(self) -> bytes:
+        """Return the record."""
+        return _COMPILE_JOB.pack(MAGIC, self.order_bytes, self.source_bytes)
+
+    @classmethod
+    def unpack(cls, record: bytes) -> Self:
+        """Read the record."""
+        magic, *fields = _COMPILE_JOB.unpack(record)
+        if magic != MAGIC:
+            raise ProtocolError("not a compile job record")
         return cls(*fields)
 
 

@@ -16,7 +16,7 @@ from contract.submission import Limits
 from worker.arena import Place
 from worker.capture import Capture
 from worker.control import ControlPage
-from worker.protocol import ANSWER_BYTES, Answer, Call, Job, ProtocolError, Status
+from worker.protocol import ANSWER_BYTES, Answer, Call, CompileJob, Job, ProtocolError, Status
 from worker.sandbox.confinement import Confined, Launch, Sandbox
 
 START_S: Final = 120
@@ -75,8 +75,14 @@ End = Answered | Died | Overran | Broke
 class RunnerProcess:
     """One runner, from spare to corpse."""
 
-    def __init__(self, sandbox: Sandbox, environment: Mapping[str, str], limits: Limits) -> None:
-        """Start the process; it imports in the background.
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        environment: Mapping[str, str],
+        limits: Limits,
+        program: str = "worker.runner",
+    ) -> None:
+        """Start the process; it imports in the background. `program` is the module it runs.
 
         Raises:
             RunnerFailed: it could not be started.
@@ -89,7 +95,7 @@ class RunnerProcess:
         try:
             self._confined: Confined = sandbox.start(
                 Launch(
-                    argv=(sys.executable, "-I", "-u", "-m", "worker.runner", str(theirs.fileno())),
+                    argv=(sys.executable, "-I", "-u", "-m", program, str(theirs.fileno())),
                     environment=environment,
                     memory_bytes=limits.memory_bytes,
                     stdout_fd=self.stdout.write_fd,
@@ -131,10 +137,18 @@ class RunnerProcess:
         """Whether the process has not ended."""
         return self._confined.wait(0) is None
 
+    def out_of_memory(self) -> bool:
+        """Whether it, or a process that it started, went over the limit of memory."""
+        return self._confined.out_of_memory()
+
     def start_job(
-        self, job: Job, descriptors: tuple[int, int, int], limit_s: float, cancel_fd: int
+        self,
+        job: Job | CompileJob,
+        descriptors: tuple[int, int, int],
+        limit_s: float,
+        cancel_fd: int,
     ) -> End:
-        """Hand over the job with host piece, device piece and source; wait for the import."""
+        """Hand over the job with the three descriptors that belong to it; wait for its answer."""
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
         try:
             self._socket.sendmsg([job.pack()], ancillary)

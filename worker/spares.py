@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Mapping
 
 from contract.submission import Limits
+from worker.device import COMPILER_ENVIRONMENT
 from worker.runner_process import RunnerFailed, RunnerProcess
 from worker.sandbox.confinement import Sandbox
 
@@ -66,6 +67,15 @@ class Spares:
 
         """
         return RunnerProcess(self._sandbox, self._environment, limits)
+
+    def start_compiler(self, limits: Limits) -> RunnerProcess:
+        """Start a process that compiles, in the same sandbox. There are no warm ones.
+
+        Raises:
+            RunnerFailed: it could not be started.
+
+        """
+        return RunnerProcess(self._sandbox, COMPILER_ENVIRONMENT, limits, "worker.compiler")
 
     def _bury(self) -> None:
         for runner in [runner for runner in self._warm if not runner.alive()]:

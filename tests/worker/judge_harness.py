@@ -64,6 +64,7 @@ class JudgeHarness:
         kernel: str | None = None,
         limits: Limits = LIMITS,
         mode: Mode = Mode.TEST,
+        targets: tuple[str, ...] = (),
     ) -> None:
         submission = Submission(
             problem="nvfp4_group_gemm",
@@ -71,6 +72,7 @@ class JudgeHarness:
             cases=cases,
             kernel=kernel,
             source=source or None,
+            targets=targets,
             limits=limits,
         )
         self.send(Begin(submission=submission, source=source))
@@ -86,10 +88,14 @@ class JudgeHarness:
         return message
 
     def judge(self, *args, **kwargs) -> Verdict:
+        return self.judged(*args, **kwargs).verdict
+
+    def judged(self, *args, **kwargs) -> Judged:
+        """Return the verdict with the texts beside it."""
         self.begin(*args, **kwargs)
         match self.end():
-            case Judged(verdict=verdict):
-                return verdict
+            case Judged() as judged:
+                return judged
             case Failed(fault=fault):
                 raise AssertionError(f"our fault: {fault}")
             case other:

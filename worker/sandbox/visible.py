@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-RUNNER: Final = "worker.runner"
+RUNNERS: Final = frozenset({"worker.runner", "worker.compiler"})
 RUNNER_DATA: Final = "competition"
 """The folder of modules that the runner hands to submissions, beside it."""
 
@@ -70,12 +70,12 @@ def _python() -> Iterator[Path]:
 
 
 def _runner() -> Iterator[Path]:
-    """Yield what the runner needs, where it runs from a checkout and not from the environment."""
+    """Yield what the runners need, where they run from a checkout and not from the environment."""
     yield _folder("kernels")
     worker = _folder("worker")
     yield worker / "__init__.py"
     yield worker / RUNNER_DATA
-    yield from _imported({RUNNER}, worker)
+    yield from _imported(set(RUNNERS), worker)
 
 
 def _imported(modules: set[str], worker: Path) -> set[Path]:

@@ -1,0 +1,69 @@
+"""What a compiler process writes for the judge: JSON in shared memory, of a bounded size.
+
+One region a target: a length, and behind it the report. Standard library only: the process that
+runs strangers' code imports this.
+"""
+
+import json
+import mmap
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+TEXT_BYTES: Final = 512 << 10
+"""Kept of one PTX or SASS text: its head."""
+JOB_BYTES: Final = 4 << 20
+"""Kept of all texts of a job; each target has an equal share."""
+REGION_BYTES: Final = 6 << 20
+"""Of one target: a full share, escaped, fits in."""
+LINES: Final = 30
+MESSAGE_BYTES: Final = 6144
+_LENGTH: Final = struct.Struct("<I")
+
+
+def write_report(
+    mapping: mmap.mmap, index: int, status: int, text: str, kernels: Sequence[object]
+) -> None:
+    """Write the report of a target; the texts of its kernels have been cut to its share."""
+    report = {"status": status, "text": text, "kernels": kernels}
+    data = json.dumps(report, ensure_ascii=False).encode("utf-8", "replace")
+    if len(data) > REGION_BYTES - _LENGTH.size:
+        raise ValueError(f"a report of {len(data)} bytes")
+    begin = index * REGION_BYTES + _LENGTH.size
+    mapping[begin : begin + len(data)] = data
+    _LENGTH.pack_into(mapping, index * REGION_BYTES, len(data))
+
+
+def read_report(mapping: mmap.mmap, index: int) -> bytes:
+    """Copy the report of a target out of reach; empty where its length is none."""
+    (length,) = _LENGTH.unpack_from(mapping, index * REGION_BYTES)
+    begin = index * REGION_BYTES + _LENGTH.size
+    return mapping[begin : begin + length] if length <= REGION_BYTES - _LENGTH.size else b""
+
+
+def cut_to_share(texts: Iterable[str], targets: int) -> list[str]:
+    """Cut texts so that all of them fit into one target's share."""
+    left_bytes, kept = JOB_BYTES // targets, []
+    for text in texts:
+        kept.append(head_of(text, min(TEXT_BYTES, left_bytes)))
+        left_bytes -= len(kept[-1].encode())
+    return kept
+
+
+def head_of(text: str, limit_bytes: int) -> str:
+    """Return the head of what is longer than the limit, with a line that says what is missing."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= limit_bytes:
+        return data.decode()
+    mark = f"\n... cut: {len(data)} bytes in all ...\n"
+    keep = limit_bytes - len(mark)
+    return data[:keep].decode("utf-8", "ignore") + mark if keep > 0 else ""
+
+
+def first_lines(text: str) -> str:
+    """Return the lines of a compiler that a message shows."""
+    lines = text.strip("\n").splitlines()
+    shown = "\n".join(lines[:LINES])
+    if len(lines) > LINES:
+        shown += f"\n... {len(lines) - LINES} more lines"
+    return head_of(shown, MESSAGE_BYTES)
