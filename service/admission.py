@@ -15,7 +15,7 @@ from contract.errors import InvalidSubmission
 from contract.job import Job, WorkerInfo, WorkerState
 from contract.queue import JobQueue
 from contract.quota import Quotas
-from contract.submission import Mode, Submission, official_cases, problem_named
+from contract.submission import Mode, Submission, official_cases, problem_named, targets_named
 from service.access import Caller
 from service.callback_address import AddressRefused, CallbackAddresses
 from service.job_request import safe_filename
@@ -23,7 +23,7 @@ from service.request_body import SentJob
 from service.settings import ServiceSettings
 from service.source_check import Refusal, check
 
-SERVED_MODES = (Mode.TEST, Mode.BENCHMARK)
+SERVED_MODES = (Mode.TEST, Mode.BENCHMARK, Mode.COMPILE)
 """The others of `Mode` are known and not served by this version."""
 SMALL_BYTES = 32 << 10
 """Parsed on the spot, in some milliseconds and megabytes. A larger file gets a process."""
@@ -81,7 +81,7 @@ class Admission:
             raise InvalidSubmission("filename", "only a file has a name")
         device = device_named(asked.device, (name for each in workers for name in each.serves))
         mode = asked.mode or default_mode(workers, device)
-        _refuse_what_is_not_served(mode, asked.targets)
+        _refuse_what_is_not_served(mode)
         return Submission(
             problem=problem.name,
             mode=mode,
@@ -90,6 +90,7 @@ class Admission:
             source=source,
             filename=None if source is None else safe_filename(asked.filename),
             device=device,
+            targets=_targets_of(mode, asked.targets),
             callback_url=asked.callback_url,
             limits=self._settings.job,
         )
@@ -175,12 +176,18 @@ def _version(python: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def _refuse_what_is_not_served(mode: Mode, targets: Sequence[str] | None) -> None:
+def _refuse_what_is_not_served(mode: Mode) -> None:
     """Say so where something is asked for that the interface has and this version has not."""
     if mode not in SERVED_MODES:
-        served = " and ".join(SERVED_MODES)
+        served = ", ".join(SERVED_MODES)
         raise InvalidSubmission(
             "mode", f"this version does not serve `{mode}` yet; it serves {served}"
         )
-    if targets is not None:
+
+
+def _targets_of(mode: Mode, asked: Sequence[str] | None) -> tuple[str, ...]:
+    if mode is Mode.COMPILE:
+        return targets_named(asked)
+    if asked is not None:
         raise InvalidSubmission("targets", "only mode `compile` has targets")
+    return ()

@@ -69,9 +69,10 @@ class JobRequest(BaseModel):
     source_base64: str | None = None
     filename: str | None = None
     mode: Mode | None = None
-    """`benchmark`, or `test` where no worker with a GPU is alive."""
+    """Not given: `benchmark`, or `test` where no worker with a GPU is alive."""
     device: Name = "any"
     targets: tuple[Name, ...] | None = None
+    """What mode `compile` compiles for; all targets where none are given."""
     callback_url: Annotated[str, Field(max_length=2000)] | None = None
 
     @classmethod

@@ -197,3 +197,20 @@ async def captured_output(job_id: str, queue: Queue, caller: Reader) -> Response
     return Response(
         log.stdout + log.stderr, headers=NO_SNIFFING, media_type="text/plain; charset=utf-8"
     )
+
+
+@router.get(
+    "/{job_id}/artifacts/{name}",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/plain; charset=utf-8": {"schema": {"type": "string"}}}},
+        **problems(404, 503),
+    },
+)
+async def artifact(job_id: str, name: str, queue: Queue, caller: Reader) -> Response:
+    """Fetch a text that a verdict links to: PTX or SASS of a compiled kernel, or its head."""
+    await job_of(queue, job_id, caller)
+    text = await queue.artifact(job_id, name)
+    if text is None:
+        return status_problem(404, f"job {job_id} has no such artifact")
+    return Response(text, headers=NO_SNIFFING, media_type="text/plain; charset=utf-8")

@@ -12,6 +12,7 @@ from contract.job import Headline, Job, JobSummary, WorkerInfo
 from contract.operations import Figures
 from contract.problem import Problem
 from contract.submission import Limits, Mode, RequestLimits
+from contract.verdict import Verdict
 from service.admission import SERVED_MODES
 from service.settings import ServiceSettings
 
@@ -154,9 +155,27 @@ def job_response(
 
 def job_json(job: Job, samples: bool = False) -> str:
     """Return a job as clients and callbacks get it."""
-    view = JobView(**dict(job), links=Links.of(job))
+    links = Links.of(job)
+    view = JobView(**dict(job) | {"verdict": with_paths(job.verdict, links)}, links=links)
     unseen = None if samples else {"verdict": {"cases": {"__all__": {"timing": {"samples_us"}}}}}
     return view.model_dump_json(exclude=unseen)
+
+
+def with_paths(verdict: Verdict | None, links: Links) -> Verdict | None:
+    """Turn the names of artifacts, as the queue holds them, into their paths."""
+    if verdict is None or not verdict.kernels:
+        return verdict
+    kernels = tuple(
+        kernel.model_copy(
+            update={
+                "links": {
+                    kind: f"{links.self}/artifacts/{name}" for kind, name in kernel.links.items()
+                }
+            }
+        )
+        for kernel in verdict.kernels
+    )
+    return verdict.model_copy(update={"kernels": kernels})
 
 
 def job_list(page: Sequence[JobSummary], cursor: str | None) -> JobList:

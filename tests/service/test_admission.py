@@ -35,14 +35,15 @@ def test_a_gpu_that_is_unhealthy_times_nothing():
     assert default_mode([worker("H200", state=WorkerState.UNHEALTHY)], "any") == "test"
 
 
-@pytest.mark.parametrize("mode", ["ranked", "profile", "compile"])
+@pytest.mark.parametrize("mode", ["ranked", "profile"])
 async def test_a_mode_that_is_not_served_yet_is_refused_in_so_many_words(http, mode):
     answer = await http.post("/v1/jobs", json={"mode": mode})
     assert answer.status_code == 422
     assert answer.json()["errors"] == [
         {
             "field": "mode",
-            "message": f"this version does not serve `{mode}` yet; it serves test and benchmark",
+            "message": f"this version does not serve `{mode}` yet; it serves "
+            "test, benchmark, compile",
         }
     ]
 
@@ -76,6 +77,13 @@ async def test_a_device_that_a_live_worker_serves_is_known(http, queue):
         ({"kernel": "fast"}, "kernel", "portable"),
         ({"kernel": ""}, "kernel", "portable"),
         ({"targets": ["sm_100a"]}, "targets", "compile"),
+        ({"mode": "test", "targets": []}, "targets", "compile"),
+        ({"mode": "compile", "targets": []}, "targets", "sm_90a, sm_100a, sm_103a, sm_120a"),
+        (
+            {"mode": "compile", "targets": ["sm_90a", "sm_100"]},
+            "targets[1]",
+            "unknown target 'sm_100'; known: sm_90a, sm_100a, sm_103a, sm_120a",
+        ),
         ({"callback_url": "file:///etc/passwd"}, "callback_url", "http"),
         ({"callback_url": "http://[::1"}, "callback_url", "no address"),
         ({"callback_url": "http://127.0.0.1/"}, "callback_url", "private, local or reserved"),

@@ -83,8 +83,9 @@ def _imported(modules: set[str], worker: Path) -> set[Path]:
     files: dict[str, Path] = {}
     while modules:
         module = modules.pop()
-        file = worker.joinpath(*module.split(".")[1:]).with_suffix(".py")
-        if module not in files and file.is_file():
+        package, *names = module.split(".")
+        file = worker.joinpath(*names).with_suffix(".py")
+        if package == worker.name and module not in files and file.is_file():
             files[module] = file
             modules |= set(_imports(ast.parse(file.read_bytes())))
     return set(files.values())
