@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
+from redis.commands.core import AsyncScript
 from redis.exceptions import (
     ConnectionError,
     OutOfMemoryError,
@@ -67,6 +68,7 @@ class Store:
             "retention_ms": _ms(settings.retention_s),
             "idempotency_ms": _ms(settings.idempotency_s),
         }
+        self._scripts: dict[str, AsyncScript] = {}
         self._running: set[asyncio.Future[Any]] = set()
 
     @property
@@ -88,7 +90,9 @@ class Store:
 
         """
         given = {name: value for name, value in arguments.items() if value is not None}
-        call = self._redis.register_script(script)
+        call = self._scripts.get(script)
+        if call is None:  # making one hashes the script
+            call = self._scripts[script] = self._redis.register_script(script)
         return await self.answer(call(args=[json.dumps(self._settings | given), *blobs]))
 
     async def ping(self) -> None:
