@@ -92,9 +92,18 @@ class HalfbyteClient:
         device: str | None = None,
     ) -> JobView:
         """Have a kernel file evaluated; it arrives byte for byte."""
-        encoded = base64.b64encode(source).decode("ascii")
-        body = {"source_base64": encoded, "filename": filename, **_job(cases, mode, device)}
-        return self.submit(body)
+        return self.submit(_file(source, filename) | _job(cases, mode, device))
+
+    def compile_file(
+        self,
+        source: bytes,
+        filename: str,
+        cases: Sequence[CaseRequest] = (),
+        targets: Sequence[str] = (),
+    ) -> JobView:
+        """Have a kernel file compiled, for all targets where none are given; nothing is run."""
+        chosen: dict[str, object] = {"targets": list(targets)} if targets else {}
+        return self.submit(_file(source, filename) | _job(cases, "compile", None) | chosen)
 
     def submit(self, body: Mapping[str, object]) -> JobView:
         """Submit any request body of `POST /v1/jobs`."""
@@ -201,6 +210,10 @@ class HalfbyteClient:
                 log.warning("%s; trying for %g s more", plain(str(error)), self._patience_s)
             time.sleep(max(pause_s, delay_s))
             delay_s = min(2 * delay_s, LAST_DELAY_S)
+
+
+def _file(source: bytes, filename: str) -> dict[str, object]:
+    return {"source_base64": base64.b64encode(source).decode("ascii"), "filename": filename}
 
 
 def _job(cases: Sequence[CaseRequest], mode: str | None, device: str | None) -> dict[str, object]:

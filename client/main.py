@@ -37,6 +37,7 @@ app = typer.Typer(
 )
 app.add_typer(admin, name="admin")
 
+File = Annotated[Path, typer.Argument(help="A kernel file; examples/my_kernel.py is one.")]
 Mode = Annotated[
     str | None,
     typer.Option(help="test, benchmark, ranked, profile or compile; the service picks one."),
@@ -88,7 +89,7 @@ def run(
 
 @app.command()
 def submit(
-    file: Annotated[Path, typer.Argument(help="A kernel file; examples/my_kernel.py is one.")],
+    file: File,
     *,
     m: Sizes = None,
     n: Sizes = None,
@@ -102,13 +103,33 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Evaluate a kernel file, on the official cases where no sizes are given."""
-    try:
-        source = file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from error
+    source = _read(file)
     with _client(url, key) as client:
         chosen = _cases(m, n, k, seed, cases)
         job = client.submit_file(source, file.name, chosen, mode, device)
+        raise typer.Exit(follow(client, job, as_json))
+
+
+@app.command(name="compile")
+def compile_kernels(
+    file: File,
+    *,
+    target: Annotated[
+        list[str] | None, typer.Option(help="sm_90a, ...; may be repeated. Default: all.")
+    ] = None,
+    m: Sizes = None,
+    n: Sizes = None,
+    k: Sizes = None,
+    cases: Cases = None,
+    url: Url = LOCAL,
+    key: Key = None,
+    as_json: Json = False,
+) -> None:
+    """Compile a kernel file for GPUs that need not be here, and run nothing."""
+    source = _read(file)
+    with _client(url, key) as client:
+        chosen = _cases(m, n, k, None, cases)
+        job = client.compile_file(source, file.name, chosen, target or ())
         raise typer.Exit(follow(client, job, as_json))
 
 
@@ -241,6 +262,13 @@ def _client(url: str, key: str | None) -> HalfbyteClient:
         return HalfbyteClient(url, key)
     except ValueError as error:
         raise UsageError(f"--url: {error}") from None
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
 
 
 def _cases(

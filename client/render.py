@@ -24,11 +24,13 @@ def job(view: JobView) -> Iterator[RenderableType]:
     verdict, error = view.get("verdict"), view.get("error")
     if verdict:
         yield from _verdict(verdict)
+        if view["mode"] == "compile":
+            yield from _compilers_words(verdict)
         if verdict["outcome"] != "passed" and verdict.get("reproduce"):
             again = _repeat(view, verdict["reproduce"] or "")
             yield Text(f"the same operands again: {plain(again)}")
             yield Text()
-        yield Text(_machine(verdict))
+        yield Text(_machine(verdict, view["mode"]))
     elif error:
         yield _headed("failed", OURS, f"{error['reason']}: {error['message']}")
         yield Text("The fault is the service's, not the kernel's.")
@@ -78,6 +80,7 @@ def _verdict(verdict: Verdict) -> Iterator[RenderableType]:
     if verdict.get("kernels"):
         yield Text()
         yield kernels_table(verdict["kernels"])
+        yield Text("PTX and SASS: the links of each kernel in --json", style=DIM)
     score = verdict.get("score")
     if score:
         yield Text(f"score: {score['geomean_us']:.3f} us (geometric mean of the medians)")
@@ -121,6 +124,12 @@ def _about(case: CaseResult, verdict: Verdict) -> Iterator[str]:
         )
 
 
+def _compilers_words(verdict: Verdict) -> Iterator[Text]:
+    """Say all of a compilation's message: the service keeps the first lines of each target."""
+    for line in plain_lines(verdict.get("message") or ""):
+        yield Text(shortened(line, LINE_CHARACTERS))
+
+
 def _log(log: Log) -> Iterator[Text]:
     for name, text, size in (
         ("stdout", log["stdout"], log["stdout_bytes"]),
@@ -157,7 +166,7 @@ def _repeat(view: JobView, body: str) -> str:
     return f"halfbyte {what} --mode {view['mode']} {options} --seed {seed}"
 
 
-def _machine(verdict: Verdict) -> str:
+def _machine(verdict: Verdict, mode: str) -> str:
     found = verdict["environment"]
     device = plain(found.get("gpu") or found.get("cpu") or found.get("device") or "unknown device")
     versions = ", ".join(
@@ -169,6 +178,8 @@ def _machine(verdict: Verdict) -> str:
     if found.get("sandbox"):
         sandbox += f" ({plain(found['sandbox'] or '')})"
     emulated = "emulated on a CPU: correctness only, no times; " if verdict["emulated"] else ""
+    if mode == "compile":
+        emulated = "compiled only: nothing was run; "
     return f"{emulated}{sandbox}; {device}; {versions}"
 
 

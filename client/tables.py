@@ -66,8 +66,9 @@ def _times(case: CaseResult) -> Iterator[Text]:
 def kernels_table(kernels: Sequence[CompiledKernel]) -> Table:
     """Return one row a compiled kernel."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("compiled kernel", "target", "tensor cores"):
+    for name in ("compiled kernel", "target"):
         table.add_column(name, no_wrap=True)
+    table.add_column("tensor cores", overflow="fold")  # names of instructions are long
     for name in ("registers", "spills B", "shared B", "TMA"):
         table.add_column(name, justify="right", no_wrap=True)
     for kernel in kernels:

@@ -3,7 +3,7 @@
 Members that a reader can do without are not required: a service of another version may lack them.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 State = Literal["queued", "running", "finished", "failed", "cancelled"]
 ENDED: frozenset[State] = frozenset(("finished", "failed", "cancelled"))
@@ -112,6 +112,7 @@ class Verdict(TypedDict):
 
     outcome: str
     summary: str
+    message: NotRequired[str]
     cases: list[CaseResult]
     score: Score | None
     environment: dict[str, str | None]

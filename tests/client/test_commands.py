@@ -129,6 +129,29 @@ def test_submit_sends_file_cases_mode_and_device(halfbyte, service, ending, tmp_
     assert request.headers["Authorization"] == "Bearer hb_k"
 
 
+@pytest.mark.parametrize(
+    ("options", "sent"),
+    [
+        ((), {}),
+        (("--target", "sm_100a", "--target", "sm_90a"), {"targets": ["sm_100a", "sm_90a"]}),
+        (SIZES, {"m": [96, 128], "n": [128, 256], "k": [256, 512]}),
+    ],
+)
+def test_compile_sends_file_targets_and_sizes(halfbyte, service, ending, file, options, sent):
+    kernel = {
+        "name": "gemm", "target": "sm_100a", "instructions": {"tcgen05.mma": 8}, "registers": 128,
+        "spill_bytes": 0, "shared_bytes": 32768, "tma": True, "links": {},
+    }  # fmt: skip
+    ending({**finished(cases=[], kernels=[kernel]), "mode": "compile"})
+    done = halfbyte("compile", str(file), *options, "--url", service.url)
+    assert done.returncode == 0
+    assert "tcgen05.mma x8" in done.stdout
+    (request,) = service.of("POST")
+    assert body_of(request) == {
+        "source_base64": "eCA9IDENCg==", "filename": "kernel.py", "mode": "compile", **sent
+    }  # fmt: skip
+
+
 def test_a_refusal_is_told_in_the_services_words(halfbyte, service):
     said = "k[0] must be a positive multiple of 16, got 3"
     service.tell("POST", JOBS, problem(422, f"k[0]: {said}", ("k[0]", said)))
@@ -154,6 +177,7 @@ def test_a_refusal_of_several_fields_lists_them(halfbyte, service):
         (("run", *SIZES, "--cases", "x.json"), "--cases and --m, --n, --k exclude each other"),
         (("submit", "/nowhere/kernel.py"), "/nowhere/kernel.py: No such file or directory"),
         (("submit", "/"), "/: Is a directory"),
+        (("compile", "/nowhere/kernel.py"), "/nowhere/kernel.py: No such file or directory"),
         (("run", "--url", "localhost:8000"), "--url: 'localhost:8000' is no address"),
         (("run", "--nonsense"), "No such option"),
         (("list", "--limit", "0"), "--limit"),

@@ -149,6 +149,15 @@ def test_compiled_kernels_are_listed():
     assert "gemm             sm_100a  tcgen05.mma x8        128         0     32768  yes" in text
 
 
+def test_a_compilation_shows_every_line_of_the_compiler_and_claims_no_correctness():
+    message = "sm_90a: CompilationError: at 4:9:\n" + "\n".join(f"line {n}\x1b" for n in range(29))
+    view = finished("compile_error", cases=[], kernels=[], message=message)
+    text = text_of({**view, "mode": "compile"})
+    assert all(f"line {n}\\x1b\n" in text for n in range(29))
+    assert "compiled only: nothing was run; sandbox level 2" in text
+    assert "correctness" not in text
+
+
 def test_a_failed_job_blames_the_service():
     text = text_of(job("failed", error={"reason": "worker_lost", "message": "twice"}))
     assert text.startswith("failed: worker_lost: twice\nThe fault is the service's, not the kernel")
