@@ -28,7 +28,8 @@ START_S = 120.0
 POLL_S = 0.1
 PROBE_S = 5.0
 API_GRACE_S = 10.0
-WORKER_GRACE_S = 30.0
+WORKER_GRACE_S = 45.0
+"""More than a worker gives its running job, so that it can still put the job back."""
 ABLE = ("idle", "busy")
 
 
