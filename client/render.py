@@ -23,9 +23,7 @@ def job(view: JobView) -> Iterator[RenderableType]:
     """Yield what there is to say of a job, ended or not."""
     verdict, error = view.get("verdict"), view.get("error")
     if verdict:
-        yield from _verdict(verdict)
-        if view["mode"] == "compile":
-            yield from _compilers_words(verdict)
+        yield from _verdict(verdict, view["mode"])
         if verdict["outcome"] != "passed" and verdict.get("reproduce"):
             again = _repeat(view, verdict["reproduce"] or "")
             yield Text(f"the same operands again: {plain(again)}")
@@ -71,12 +69,15 @@ def jobs(items: Sequence[JobListItem]) -> Table:
     return table
 
 
-def _verdict(verdict: Verdict) -> Iterator[RenderableType]:
+def _verdict(verdict: Verdict, mode: str) -> Iterator[RenderableType]:
     yield _headed(verdict["outcome"], STYLES.get(verdict["outcome"], BAD), verdict["summary"])
     if verdict["cases"]:
         yield Text()
         yield cases_table(verdict["cases"])
     yield from _case_messages(verdict)
+    if mode == "compile" and verdict.get("message"):
+        yield Text()
+        yield from _compilers_words(verdict)
     if verdict.get("kernels"):
         yield Text()
         yield kernels_table(verdict["kernels"])

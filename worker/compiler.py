@@ -19,6 +19,7 @@ import faulthandler
 import json
 import mmap
 import os
+import re
 import signal
 import socket
 import sys
@@ -49,6 +50,10 @@ CHUNKS: Final = 64
 HEAD_BYTES: Final = 1 << 14
 """Kept of what a child writes to stderr, for its answer. All of it goes into the log."""
 TRACEBACK: Final = "Traceback (most recent call last)"
+OWN_FRAME: Final = f'  File "{__file__}"'
+"""Where a dump of the stack reaches what is not the candidate's."""
+PLACE: Final = re.compile(r"(\w+): (at \d+:\d+):\n(.*\n)*?(?P<why>[^\n]+)\n\n  File ")
+"""How a refusal of Triton's begins: its reason stands below the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,7 @@ def answers(order: Order, judge: socket.socket) -> Iterator[Answer]:
         for index, child in list(running.items()):
             status = child.ended()
             if status is not None:
-                known[index] = answer_of(index + 1, status, child.head())
+                known[index] = answer_of(index + 1, status, child.said())
                 del running[index]
         while said in known:
             yield known[said]
@@ -121,6 +126,7 @@ class Child:
 
     def __init__(self, order: Order, index: int, judge: socket.socket) -> None:
         """Fork."""
+        self._scratch = f"{scratch_of(index)}{os.sep}"
         self._read_fd, write_fd = os.pipe()
         self._head = b""
         self._pid = os.fork()
@@ -145,9 +151,10 @@ class Child:
         os.close(self._read_fd)
         return os.waitstatus_to_exitcode(status)
 
-    def head(self) -> str:
-        """Return the first of what it wrote."""
-        return self._head.decode("utf-8", "replace")
+    def said(self) -> str:
+        """Return the first of what it wrote before a traceback, the same for every target."""
+        text = self._head.decode("utf-8", "replace").replace(self._scratch, "")
+        return text.partition(TRACEBACK)[0].partition(OWN_FRAME)[0]
 
     def _pass_on(self) -> None:
         with suppress(BlockingIOError):
@@ -162,7 +169,7 @@ class Child:
 
 def answer_of(token: int, status: int, said: str) -> Answer:
     """Return the answer for a child that ended: its report counts where it ended by itself."""
-    compilers = first_lines(said.partition(TRACEBACK)[0])
+    compilers = first_lines(said)
     if status == 0:
         return Answer(token, Status.DONE, text=compilers)
     if status > 0:
@@ -173,12 +180,17 @@ def answer_of(token: int, status: int, said: str) -> Answer:
     return Answer(token, kind, text=f"{died}\n{compilers}".strip("\n"))
 
 
+def scratch_of(index: int) -> Path:
+    """Return the folder of a child."""
+    return Path(f"target-{index}").absolute()
+
+
 def compile_in_child(order: Order, index: int) -> None:
     """Compile for one target, report, and end the process."""
     die_with_parent()
     faulthandler.enable()  # an abort tells at which line of the file it came
     # Triton reads the file back, and torch keeps extensions below HOME: no two children share one.
-    scratch = Path(f"target-{index}").absolute()
+    scratch = scratch_of(index)
     scratch.mkdir()
     os.chdir(scratch)
     os.environ["HOME"] = str(scratch)  # noqa: TID251  (set for the file, not read)
@@ -187,7 +199,7 @@ def compile_in_child(order: Order, index: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
     described = describe(found, len(order.capabilities))
-    write_report(order.reports, index, answer.status, first_lines(answer.text), described)
+    write_report(order.reports, index, answer.status, first_lines(headed(answer.text)), described)
     os._exit(0)
 
 
@@ -204,6 +216,12 @@ def compiled(order: Order, capability: tuple[int, int]) -> tuple[Answer, Sequenc
                 print_traceback(error)
                 answer = failure(0, error)
     return answer, [facts(kernel) for kernel in kernels]
+
+
+def headed(text: str) -> str:
+    """Begin with the reason where Triton ends with it: the first line is what summaries show."""
+    found = PLACE.match(text)
+    return text if found is None else f"{found[1]} {found[2]}: {found['why']}\n{text}"
 
 
 def operands_of_zeros(shapes: Sequence[GroupShape]) -> object:

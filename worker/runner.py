@@ -269,10 +269,15 @@ def print_traceback(error: BaseException) -> None:
     """Show the traceback in the candidate's log, as Python itself would."""
     with suppress(BaseException):
         frame = error.__traceback__
-        while frame is not None and frame.tb_frame.f_code.co_filename == __file__:
+        while frame is not None and is_ours(frame.tb_frame.f_code.co_filename):
             frame = frame.tb_next  # ours says nothing to an author
         traceback.print_exception(type(error), error, frame)
         sys.stderr.flush()
+
+
+def is_ours(filename: str) -> bool:
+    """Whether a frame is one of the process that runs the file, and says nothing to its author."""
+    return Path(filename).parent == Path(__file__).parent
 
 
 def words(error: BaseException) -> str:
@@ -287,7 +292,7 @@ def trace(error: BaseException) -> str:
     """Return the traceback from the candidate's file on."""
     try:
         frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if frame.filename != __file__]
+        own = [frame for frame in frames if not is_ours(frame.filename)]
         shown = [frame for frame in own if not frame.filename.startswith("<frozen importlib")]
         scratch = f"{Path.cwd()}{os.sep}"
         return "".join(traceback.format_list(shown[-12:])).replace(scratch, "")
