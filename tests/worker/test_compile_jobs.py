@@ -11,6 +11,8 @@ from kernels.problem import Case
 from tests.worker.judge_harness import JudgeHarness
 from worker.messages import Judged, Progressed, Stopped
 
+pytestmark = pytest.mark.timeout(240)
+
 SMALL = (Case(m=(16,), n=(32,), k=(64,)),)
 LIMITS = Limits(job_s=90, memory_bytes=2 << 30)
 BOTH = ("sm_90a", "sm_100a")
