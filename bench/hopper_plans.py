@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from bench.kernels import CASES, on_gpu, outputs_of
+from bench.kernel_times import CASES, on_gpu, outputs_of
 from kernels.group_table import GroupTable, read_groups
 from kernels.hopper_device import HopperDevice
 from kernels.hopper_plan import CHUNK, ROWS, WIDTH_SETS, Plan, candidates, chunk_ns

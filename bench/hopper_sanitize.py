@@ -9,7 +9,7 @@ import sys
 
 import torch
 
-from bench.kernels import NAMES, outputs_of
+from bench.kernel_times import NAMES, outputs_of
 from kernels.compare import compare
 from kernels.group_table import read_groups
 from kernels.hopper_device import HopperDevice

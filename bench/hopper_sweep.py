@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from bench.kernels import NAMES, outputs_of
+from bench.kernel_times import NAMES, outputs_of
 from kernels.catalog import MODULES
 from kernels.compare import compare
 from kernels.operands import GroupOperands, draw, submission_data

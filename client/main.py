@@ -44,7 +44,10 @@ Mode = Annotated[
 ]
 Device = Annotated[str | None, typer.Option(help="any, cpu, sm_90, H200, ...")]
 Sizes = Annotated[str | None, typer.Option(help="One a group: 96,128")]
-Seed = Annotated[str | None, typer.Option(help="Seed of the operands, as a verdict shows it.")]
+Seed = Annotated[
+    str | None,
+    typer.Option(help="Seed of the operands of a case, as `reproduce` of a verdict shows it."),
+]
 Cases = Annotated[
     Path | None, typer.Option("--cases", help="JSON file with a list of cases.", metavar="FILE")
 ]

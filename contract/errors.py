@@ -23,7 +23,7 @@ class InvalidSubmission(EvaluationError):
 
     def __init__(self, field: str, message: str, **extra: object) -> None:
         """Name the field, the rule, and further members for the problem document."""
-        super().__init__(f"{field}: {message}")
+        super().__init__(message if message.startswith(field) else f"{field}: {message}")
         self.field = field
         self.message = message
         self.extra = extra

@@ -104,7 +104,9 @@ class Judge:
         if case.distribution == "official":
             wanted.append("full_range")
         found: list[tuple[bool, Comparison]] = []
-        for number in random.SystemRandom().sample(range(len(wanted)), len(wanted)):
+        # From the seed: nobody knows it while the job runs, and who repeats it sees the same order.
+        order = random.Random(derive(seed, "order"))  # noqa: S311
+        for number in order.sample(range(len(wanted)), len(wanted)):
             called = self._calls.call(case, wanted[number], derive(seed, "call", number))
             if isinstance(called, Failure):
                 return result_of(index, case, merged(found), called)
@@ -157,7 +159,8 @@ def merged(found: Sequence[tuple[bool, Comparison]]) -> Comparison | None:
     """Join the calls of a case; `bit_exact` speaks of its own distribution."""
     if not found:
         return None
-    exact = all(comparison.bit_exact for own, comparison in found if own)
+    own_calls = [comparison for own, comparison in found if own]
+    exact = bool(own_calls) and all(comparison.bit_exact for comparison in own_calls)
     return merge([comparison for _, comparison in found], bit_exact=exact)
 
 

@@ -11,7 +11,9 @@ def summarise(found: Judgement) -> str:
         exact = sum(1 for case in found.cases if case.comparison and case.comparison.bit_exact)
         return f"passed: {total} {plural(total, 'case')} in {found.calls} calls, {exact} bit-exact"
     failing = next((case for case in found.cases if case.outcome not in (None, "passed")), None)
-    where = "at import" if failing is None else f"in case {failing.index} ({total} in all)"
+    passed = sum(case.outcome == "passed" for case in found.cases)
+    tally = f"{passed} of {total} {plural(total, 'case')} passed"
+    where = "at import" if failing is None else f"in case {failing.index} ({tally})"
     return f"{failure.outcome.replace('_', ' ')} {where}: {failure.headline}"
 
 

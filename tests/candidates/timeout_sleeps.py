@@ -3,7 +3,7 @@
 class: 53
 cases: two
 reason: call_limit
-says: in case 1 (2 in all): no answer within
+says: in case 1 (1 of 2 cases passed): no answer within
 """
 
 import time

@@ -1,6 +1,6 @@
 """Our kernels against everything one could pick instead, in one run with cold caches.
 
-    python3 bench/kernels.py --out bench/results/kernels_h200.json [--kernel hopper] [--samples 50]
+    python3 bench/kernel_times.py --out OUT.json [--kernel hopper] [--samples 50]
 
 Cases: the four official benchmarks, 256 groups whose m fall off as 1/rank, and m = 1..8. Rivals:
 cuBLAS float16 on operands decoded beforehand, eager and as a CUDA graph; `torch._grouped_mm`
