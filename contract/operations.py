@@ -7,7 +7,7 @@ process, are the same in all of them, and count nothing twice when a command is 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from contract.job import WorkerInfo
+from contract.job import Job, WorkerInfo, WorkerState
 from contract.prelude import DURATION_BUCKETS_S, PRELUDE
 from contract.records import worker_from
 from contract.store import Store
@@ -81,6 +81,19 @@ class Figures:
     """`attempts`, `renewals`, `requeued`, `leases_expired`, and by `counted`."""
     durations: Mapping[tuple[str, Mode], Durations]
     """By stage (`queued`, `running`) and mode."""
+
+    def estimated_start_s(self, job: Job) -> float | None:
+        """Return a rough guess of the seconds until a queued job starts.
+
+        From its position, the workers that serve its device, and how long jobs of its mode took of
+        late. None where it is not queued, or where there is no worker or no experience.
+        """
+        able = [worker for worker, _ in self.workers if job.device in worker.serves]
+        recent_ms = self.counters.get(f"recent_ms:running:{job.mode}")
+        if job.position is None or not able or recent_ms is None:
+            return None
+        idle = sum(worker.state is WorkerState.IDLE for worker in able)
+        return max(0, job.position - idle) * recent_ms / 1000 / len(able)
 
     def counted(self, what: str) -> Mapping[str, int]:
         """Return a counter by label: `verdict` by outcome, `failed` by reason, and so on."""

@@ -62,6 +62,9 @@ local function took(stage, mode, ms)
   end
   count('took:' .. stage .. ':' .. mode .. ':' .. bucket)
   redis.call('HINCRBY', key('counters'), 'took_ms:' .. stage .. ':' .. mode, ms)
+  local recent = 'recent_ms:' .. stage .. ':' .. mode
+  local before = tonumber(redis.call('HGET', key('counters'), recent) or ms)
+  redis.call('HSET', key('counters'), recent, math.floor(0.8 * before + 0.2 * ms))
 end
 
 -- What an owner used of GPUs, by the minute, for an hour.

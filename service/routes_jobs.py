@@ -17,7 +17,7 @@ from contract.keys import Role
 from contract.queue import JobQueue
 from contract.submission import Mode
 from service.access import job_of
-from service.dependencies import Queue, Reader, Settings, Stopping, Submitter
+from service.dependencies import Operating, Queue, Reader, Settings, Stopping, Submitter
 from service.openapi import problems
 from service.problem_document import status_problem
 from service.views import JobList, JobView, job_list, job_response, json_response
@@ -75,13 +75,20 @@ async def jobs(queue: Queue, caller: Reader, filters: Annotated[Filters, Query()
 
 @router.get("/{job_id}", response_model=JobView, responses=problems(404, 422, 503))
 async def job(
-    job_id: str, queue: Queue, caller: Reader, stopping: Stopping, look: Annotated[Look, Query()]
+    job_id: str,
+    queue: Queue,
+    operations: Operating,
+    caller: Reader,
+    stopping: Stopping,
+    look: Annotated[Look, Query()],
 ) -> Response:
     """Look at a job, at once or when it has ended."""
     found = await job_of(queue, job_id, caller)
     if look.wait and not found.state.ended:
         found = await _job_at_its_end(queue, job_id, look.wait, stopping)
-    return job_response(found, samples=look.samples)
+    queued = found.state is JobState.QUEUED
+    guess_s = (await operations.figures()).estimated_start_s(found) if queued else None
+    return job_response(found, samples=look.samples, estimated_start_s=guess_s)
 
 
 async def _job_at_its_end(

@@ -46,6 +46,9 @@ class JobView(Job):
     """A job with its links."""
 
     links: Links
+    estimated_start_s: float | None = None
+    """A rough guess of the seconds until it starts, from recent jobs of its mode; null unless it
+    is queued and both a worker and experience are there."""
 
 
 class JobListItem(Job):
@@ -148,15 +151,18 @@ def job_response(
     status: int = 200,
     samples: bool = False,
     headers: Mapping[str, str] | None = None,
+    estimated_start_s: float | None = None,
 ) -> Response:
     """Return a job; raw samples only where they are asked for."""
-    return Response(job_json(job, samples), status, headers, media_type="application/json")
+    body = job_json(job, samples, estimated_start_s)
+    return Response(body, status, headers, media_type="application/json")
 
 
-def job_json(job: Job, samples: bool = False) -> str:
+def job_json(job: Job, samples: bool = False, estimated_start_s: float | None = None) -> str:
     """Return a job as clients and callbacks get it."""
     links = Links.of(job)
     view = JobView(**dict(job) | {"verdict": with_paths(job.verdict, links)}, links=links)
+    view = view.model_copy(update={"estimated_start_s": estimated_start_s})
     unseen = None if samples else {"verdict": {"cases": {"__all__": {"timing": {"samples_us"}}}}}
     return view.model_dump_json(exclude=unseen)
 

@@ -110,3 +110,22 @@ async def test_an_admin_drains_a_worker_which_hears_of_it(queue_settings, queue,
 def test_figures_take_a_key_that_reads(path, queue_settings):
     operation = create_app(ServiceSettings(), queue_settings).openapi()["paths"][path]["get"]
     assert {"HTTPBearer": []} in operation["security"]
+
+
+async def test_a_queued_job_is_told_about_when_it_will_start(http, queue):
+    async def guess(job: dict) -> float | None:
+        return (await http.get(f"/v1/jobs/{job['id']}")).json()["estimated_start_s"]
+
+    async def sent() -> dict:
+        return (await http.post("/v1/jobs", json={"device": "cpu", "mode": "test"})).json()
+
+    first = await sent()
+    assert await guess(first) is None  # nobody has run yet
+    await queue.heartbeat(worker(state=WorkerState.BUSY))
+    await finish_next(queue, timed())
+    assert await guess(first) is None  # not queued any more
+    second, third = await sent(), await sent()
+    sooner, later = await guess(second), await guess(third)
+    assert 0 <= sooner <= later
+    await queue.heartbeat(worker(state=WorkerState.IDLE))
+    assert await guess(second) == 0
