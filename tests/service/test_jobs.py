@@ -17,7 +17,7 @@ SIZES = {"m": [96, 0], "n": [128, 256], "k": [256, 512]}
 VIEW = [
     *("id", "number", "state", "mode", "problem", "kernel", "filename", "sha256", "device"),
     *("owner", "attempts", "position", "created_at", "started_at", "finished_at", "worker"),
-    *("progress", "verdict", "error", "links"),
+    *("progress", "verdict", "error", "links", "estimated_start_s"),
 ]
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
