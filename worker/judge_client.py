@@ -24,7 +24,7 @@ from worker.messages import (
     Stopped,
     line,
 )
-from worker.process_tree import kill_strays
+from worker.process_tree import children, kill_strays
 from worker.settings import WorkerSettings
 
 START_S: Final = 120
@@ -49,6 +49,8 @@ class JudgeClient:
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
+        self._others: frozenset[int] = frozenset()
+        """Children that we had before the judge: whatever else we have after it, it left behind."""
 
     async def start(self) -> Ready:
         """Start the process and wait until it can judge.
@@ -57,6 +59,7 @@ class JudgeClient:
             JudgeLost: it did not come up.
 
         """
+        self._others = frozenset(children(os.getpid()))
         ours, theirs = socket.socketpair()
         try:
             self._process = await asyncio.create_subprocess_exec(
@@ -117,7 +120,7 @@ class JudgeClient:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             await self._process.wait()
-            kill_strays(())
+            kill_strays(self._others)
 
     async def _send(self, message: BaseModel) -> None:
         assert self._writer is not None

@@ -91,3 +91,15 @@ def test_a_judge_whose_worker_died_before_it_began_ends_at_once() -> None:
         )
     assert ended.returncode == 0
     assert b"import 'torch'" not in ended.stderr
+
+
+async def test_its_end_takes_no_process_that_was_there_before_it() -> None:
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    try:
+        client = judge_that(f"worker.sendall({READY!r})\nworker.recv(1)")(WorkerSettings(), {})
+        await client.start()
+        await client.close()
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
