@@ -1,9 +1,11 @@
 """A judge that is lost, in whatever way, is a `JudgeLost` and nothing else."""
 
+import asyncio
 import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -94,12 +96,13 @@ def test_a_judge_whose_worker_died_before_it_began_ends_at_once() -> None:
 
 
 async def test_its_end_takes_no_process_that_was_there_before_it() -> None:
-    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    sleeper = (sys.executable, "-c", "import time; time.sleep(600)")
+    other = await asyncio.create_subprocess_exec(*sleeper)
     try:
         client = judge_that(f"worker.sendall({READY!r})\nworker.recv(1)")(WorkerSettings(), {})
         await client.start()
         await client.close()
-        assert other.poll() is None
+        assert Path(f"/proc/{other.pid}/stat").read_text().split()[2] in "RS"
     finally:
         other.kill()
-        other.wait()
+        await other.wait()
