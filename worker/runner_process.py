@@ -91,7 +91,6 @@ class RunnerProcess:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.stdout = Capture(limits.log_bytes)
         self.stderr = Capture(limits.log_bytes)
-        self.memory_bytes = limits.memory_bytes
         try:
             self._confined: Confined = sandbox.start(
                 Launch(

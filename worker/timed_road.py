@@ -8,12 +8,10 @@ from worker.gpu import GpuGround
 from worker.ground import get_host, put_host
 from worker.protocol import Status
 from worker.road import InSlot
-from worker.runner_process import Answered, Broke, End, RunnerProcess
+from worker.runner_process import ANSWER_S, Answered, Broke, End, RunnerProcess
 from worker.sampling import Calibration
 
 WAKE_S: Final = 5.0
-ANSWER_S: Final = 1.0
-"""From the done word to the answer that follows it."""
 
 
 class TimedRoad:
