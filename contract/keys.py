@@ -124,7 +124,7 @@ class KeyStore:
         row = await self._store.run(
             _CREATE, id=key_id, name=name, role=role, digest=_digest(secret)
         )
-        return NewKey(_key_from(fields_from(row)), f"hb_{key_id}_{secret}")
+        return NewKey(key_from(fields_from(row)), f"hb_{key_id}_{secret}")
 
     async def revoke(self, key_id: str) -> ApiKey:
         """Make a key void, for good; one that is void stays so.
@@ -136,12 +136,12 @@ class KeyStore:
         row = await self._store.run(_REVOKE, id=key_id)
         if row is None:
             raise KeyError(key_id)
-        return _key_from(fields_from(row))
+        return key_from(fields_from(row))
 
     async def list(self) -> Sequence[ApiKey]:
         """Return all keys, the oldest first, the revoked ones too."""
         rows = await self._store.run(_LIST)
-        return sorted(map(_key_from, map(fields_from, rows)), key=lambda key: key.created_at)
+        return sorted(map(key_from, map(fields_from, rows)), key=lambda key: key.created_at)
 
     async def exist(self) -> bool:
         """Whether a key was ever made."""
@@ -155,7 +155,7 @@ class KeyStore:
         key_id, secret = parts.groups()
         fields = fields_from(await self._store.run(_FIND, id=key_id))
         right = hmac.compare_digest(fields.get("digest", ""), _digest(secret))
-        return _key_from(fields) if right and "revoked_at" not in fields else None
+        return key_from(fields) if right and "revoked_at" not in fields else None
 
     async def callback_secret(self, name: str) -> str:
         """Return what the callbacks of a name's jobs are signed with, `whsec_...`; made at need."""
@@ -168,7 +168,8 @@ def _digest(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
 
 
-def _key_from(fields: Mapping[str, str]) -> ApiKey:
+def key_from(fields: Mapping[str, str]) -> ApiKey:
+    """Read a key."""
     revoked_at = fields.get("revoked_at")
     return ApiKey(
         id=fields["id"],
