@@ -1,8 +1,13 @@
-"""Names of devices that a job can ask for, in the one spelling that is stored and answered."""
+"""Names of devices that a job can ask for, in the one spelling that is stored and answered.
+
+A job waits in the line of its device. Modes that not every worker of a device may take have lines
+of their own, `ranked/H200`, which only workers that are fit for them serve.
+"""
 
 from collections.abc import Iterable
 
 from contract.errors import InvalidSubmission
+from contract.submission import Mode
 
 ANY = "any"
 CPU = "cpu"
@@ -24,6 +29,8 @@ DEVICES = (
     *("A100", "L4", "L40S", "H100", "H200", "GH200", "B200", "B300", "GB200", "GB300"),
 )
 """Any device, workers without a GPU, architectures, cards."""
+GPU_ONLY = (Mode.RANKED, Mode.PROFILE)
+"""Modes that mean nothing without a GPU: never emulated, and in lines of their own."""
 
 
 def device_named(name: str, served: Iterable[str] = ()) -> str:
@@ -38,3 +45,13 @@ def device_named(name: str, served: Iterable[str] = ()) -> str:
         if device.lower() == name.lower():
             return device
     raise InvalidSubmission("device", f"unknown device {name!r}; known: {', '.join(known)}")
+
+
+def line_of(device: str, mode: Mode) -> str:
+    """Return the line that a job of this device and mode waits in."""
+    return f"{mode}/{device}" if mode in GPU_ONLY else device
+
+
+def device_of(line: str) -> str:
+    """Return the device of a line."""
+    return line.rpartition("/")[2]

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
+from contract.device import CPU, GPU_ONLY, line_of
 from contract.submission import Mode, Submission
 from contract.verdict import Verdict
 
@@ -146,3 +147,18 @@ class WorkerInfo(BaseModel):
     job: str | None = None
     state: WorkerState = WorkerState.STARTING
     heartbeat_at: datetime | None = None
+    ranked: bool = False
+    """Whether it takes ranked jobs: it has a GPU, and its sandbox is as tight as they need."""
+    reason: str | None = None
+    """Why it takes no jobs, where it is `unhealthy`: what its GPU failed in."""
+
+    def takes(self, mode: Mode) -> bool:
+        """Whether it is fit for jobs of a mode."""
+        return self.ranked if mode is Mode.RANKED else mode not in GPU_ONLY or self.device != CPU
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines it takes jobs from: its devices, and those of modes that need what it has."""
+        return self.serves + tuple(
+            line_of(device, mode) for mode in GPU_ONLY if self.takes(mode) for device in self.serves
+        )

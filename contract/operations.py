@@ -7,6 +7,7 @@ process, are the same in all of them, and count nothing twice when a command is 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from contract.device import device_of, line_of
 from contract.job import Job, WorkerInfo, WorkerState
 from contract.prelude import DURATION_BUCKETS_S, PRELUDE
 from contract.records import worker_from
@@ -88,7 +89,8 @@ class Figures:
         From its position, the workers that serve its device, and how long jobs of its mode took of
         late. None where it is not queued, or where there is no worker or no experience.
         """
-        able = [worker for worker, _ in self.workers if job.device in worker.serves]
+        line = line_of(job.device, job.mode)
+        able = [worker for worker, _ in self.workers if line in worker.lines]
         recent_ms = self.counters.get(f"recent_ms:running:{job.mode}")
         if job.position is None or not able or recent_ms is None:
             return None
@@ -120,8 +122,8 @@ class Operations:
         }
         return Figures(
             lines=[
-                Line(device.decode(), Mode(mode.decode()), waiting, age_ms / 1000)
-                for device, mode, waiting, age_ms in lines
+                Line(device_of(line.decode()), Mode(mode.decode()), waiting, age_ms / 1000)
+                for line, mode, waiting, age_ms in lines
             ],
             workers=[(worker_from(info, beat), age_ms / 1000) for info, beat, age_ms in workers],
             running=running,

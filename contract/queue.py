@@ -27,6 +27,7 @@ import contextlib
 import re
 import secrets
 import zlib
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Self
@@ -35,7 +36,7 @@ from redis.asyncio import Redis
 
 from contract import scripts
 from contract.bell import Bell, rung
-from contract.device import CPU
+from contract.device import CPU, device_of, line_of
 from contract.errors import (
     EvaluationError,
     IdempotencyConflict,
@@ -129,7 +130,7 @@ class JobQueue:
             *([] if submission.source is None else [submission.source]),
             id=job_id,
             owner=owner,
-            device=submission.device,
+            device=line_of(submission.device, submission.mode),
             offset=CLASS_OFFSETS[submission.mode],
             idempotency_key=idempotency_key,
             digest=digest or sha256(f"{spec}{submission.sha256}".encode()).hexdigest(),
@@ -269,15 +270,17 @@ class JobQueue:
 
     async def depth(self) -> dict[str, int]:
         """Return how many jobs wait, by device; a device for which none waits is left out."""
-        reply = await self.store.run(scripts.DEPTH)
-        return {device.decode(): waiting for device, waiting in reply}
+        depth: Counter[str] = Counter()
+        for line, waiting in await self.store.run(scripts.DEPTH):
+            depth[device_of(line.decode())] += waiting
+        return dict(depth)
 
     # The worker's side
 
     async def heartbeat(self, worker: WorkerInfo) -> bool:
         """Show a worker as alive for three beats; return whether it is asked to drain."""
         beat = scripts.HEARTBEAT, worker.model_dump_json()
-        return bool(await self.store.run(*beat, worker=worker.id, serves=worker.serves))
+        return bool(await self.store.run(*beat, worker=worker.id, serves=worker.lines))
 
     async def goodbye(self, worker_id: str) -> None:
         """Take a worker off the list."""
@@ -290,7 +293,7 @@ class JobQueue:
         """
         clock = asyncio.get_running_loop().time
         deadline = clock() + wait_s
-        with self._bell.listen(*(f"device:{device}" for device in worker.serves)) as queued:
+        with self._bell.listen(*(f"device:{device}" for device in worker.lines)) as queued:
             while True:
                 lease = await self._claim(worker)
                 left_s = deadline - clock()
@@ -300,7 +303,7 @@ class JobQueue:
 
     async def _claim(self, worker: WorkerInfo) -> Lease | None:
         token = secrets.token_hex(16)
-        who = {"worker": worker.id, "serves": worker.serves, "on_gpu": worker.device != CPU or None}
+        who = {"worker": worker.id, "serves": worker.lines, "on_gpu": worker.device != CPU or None}
         claiming = asyncio.ensure_future(self.store.run(scripts.CLAIM, token=token, **who))
         try:
             reply = await asyncio.shield(claiming)

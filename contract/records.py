@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic_core import to_json
+
+from contract.device import device_of, line_of
 from contract.job import (
     Fault,
     Headline,
@@ -33,7 +36,7 @@ def fields_of(submission: Submission, job_id: str, owner: str) -> dict[str, str]
         "kernel": submission.kernel,
         "filename": submission.filename,
         "sha256": submission.sha256,
-        "device": submission.device,
+        "device": line_of(submission.device, submission.mode),
         "callback_url": submission.callback_url,
     }
     return {name: value for name, value in fields.items() if value is not None}
@@ -52,7 +55,7 @@ def job_from(record: Record, verdict: bytes | None = None) -> Job:
         kernel=fields.get("kernel"),
         filename=fields.get("filename"),
         sha256=fields.get("sha256"),
-        device=fields["device"],
+        device=device_of(fields["device"]),
         owner=fields["owner"],
         attempts=int(fields["attempts"]),
         position=position,

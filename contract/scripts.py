@@ -284,8 +284,12 @@ for _, device in ipairs(redis.call('SMEMBERS', key('devices'))) do
       local id = string.sub(row, 14)
       if now - tonumber(job(id, 'queued_at')[1]) >= given.no_worker_ms then
         dequeue(id)
-        fail(id, 'no_worker', string.format(
-          'no live worker served device %s for %g s', device, given.no_worker_ms / 1000))
+        local mode, name = string.match(device, '^(%l+)/(.*)$')
+        local words = {
+          ranked = 'no live worker with a GPU and a sandbox fit for ranked runs',
+          profile = 'no live worker with a GPU'}
+        fail(id, 'no_worker', string.format('%s served device %s for %g s',
+          words[mode] or 'no live worker', name or device, given.no_worker_ms / 1000))
         reaped[#reaped + 1] = id
       end
     end

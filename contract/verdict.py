@@ -74,8 +74,21 @@ class Environment(BaseModel):
     """How the runner was confined, in words."""
 
 
+class HiddenCases(BaseModel):
+    """The hidden cases of a ranked job. Their sizes and values are told to nobody."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    cases: int
+    passed: int
+    """How many ran and were right; the ones after a failure do not run."""
+
+
 class Score(BaseModel):
-    """Geometric mean of the medians of the scored cases."""
+    """Geometric mean of the medians of the scored cases, at full precision.
+
+    Scored are all cases of a `benchmark` job, and the official benchmarks of a `ranked` one.
+    """
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
@@ -128,9 +141,15 @@ class _Verdict(BaseModel):
     review: tuple[ReviewFlag, ...] = ()
     """What in the file a person should look at. A hint, and never a reason of the outcome."""
     seed: str | None = None
-    """The job's 128-bit seed in hex; null while it is secret."""
+    """The job's 128-bit seed in hex: what all operands but those of hidden cases follow from.
+
+    It is drawn by the judge for one attempt at one job, so that nobody has it before the verdict,
+    and nothing is left to be gained by it afterwards. Null in mode `compile`, which draws nothing.
+    """
     reproduce: str | None = None
     """A request body that repeats the first failing case, or the first case."""
+    hidden: HiddenCases | None = None
+    """Null in every mode but `ranked`."""
     kernels: tuple[CompiledKernel, ...] = ()
 
 

@@ -10,20 +10,21 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from contract.device import CPU, device_named
+from contract.device import CPU, GPU_ONLY, device_named
 from contract.errors import InvalidSubmission
 from contract.job import Job, WorkerInfo, WorkerState
+from contract.problem import Case
 from contract.queue import JobQueue
 from contract.quota import Quotas
 from contract.submission import Mode, Submission, official_cases, problem_named, targets_named
 from service.access import Caller
 from service.callback_address import AddressRefused, CallbackAddresses
-from service.job_request import safe_filename
+from service.job_request import JobRequest, safe_filename
 from service.request_body import SentJob
 from service.settings import ServiceSettings
 from service.source_check import Refusal, check
 
-SERVED_MODES = (Mode.TEST, Mode.BENCHMARK, Mode.COMPILE)
+SERVED_MODES = (Mode.TEST, Mode.BENCHMARK, Mode.RANKED, Mode.COMPILE)
 """The others of `Mode` are known and not served by this version."""
 SMALL_BYTES = 32 << 10
 """Parsed on the spot, in some milliseconds and megabytes. A larger file gets a process."""
@@ -82,10 +83,11 @@ class Admission:
         device = device_named(asked.device, (name for each in workers for name in each.serves))
         mode = asked.mode or default_mode(workers, device)
         _refuse_what_is_not_served(mode)
+        _refuse_what_cannot_run(mode, device, workers)
         return Submission(
             problem=problem.name,
             mode=mode,
-            cases=asked.asked_cases(self._settings.limits) or official_cases(problem, mode),
+            cases=self._cases_of(mode, asked) or official_cases(problem, mode),
             kernel=kernel,
             source=source,
             filename=None if source is None else safe_filename(asked.filename),
@@ -94,6 +96,15 @@ class Admission:
             callback_url=asked.callback_url,
             limits=self._settings.job,
         )
+
+    def _cases_of(self, mode: Mode, asked: JobRequest) -> tuple[Case, ...] | None:
+        """Return the cases that were asked for; a ranked job has those of everybody."""
+        if mode is Mode.RANKED and (given := asked.given_cases()):
+            raise InvalidSubmission(
+                given[0],
+                "mode `ranked` runs the official cases under seeds that nobody knows; leave it out",
+            )
+        return asked.asked_cases(self._settings.limits)
 
     async def _check(
         self, sent: SentJob, submission: Submission, workers: Sequence[WorkerInfo]
@@ -183,6 +194,30 @@ def _refuse_what_is_not_served(mode: Mode) -> None:
         raise InvalidSubmission(
             "mode", f"this version does not serve `{mode}` yet; it serves {served}"
         )
+
+
+def _refuse_what_cannot_run(mode: Mode, device: str, workers: Sequence[WorkerInfo]) -> None:
+    """Say so where a job would wait in vain: nothing that needs a GPU is emulated.
+
+    Where no worker is alive one may come. Where some are and none of them has a GPU, or none may
+    rank, that is how the service was set up.
+    """
+    if mode not in GPU_ONLY:
+        return
+    if device == CPU:
+        raise InvalidSubmission("device", f"mode `{mode}` needs a GPU and is never emulated")
+    if not workers or any(each.takes(mode) for each in workers):
+        return
+    if mode is Mode.RANKED and any(each.device != CPU for each in workers):
+        levels = sorted({each.sandbox_level for each in workers if each.device != CPU})
+        raise InvalidSubmission(
+            "mode",
+            "mode `ranked` needs a worker with a tight sandbox: level 2, or level 1 where its "
+            f"operator allows it; the GPU workers here have level {', '.join(map(str, levels))}",
+        )
+    raise InvalidSubmission(
+        "mode", f"mode `{mode}` needs a GPU and is never emulated; no worker here has one"
+    )
 
 
 def _targets_of(mode: Mode, asked: Sequence[str] | None) -> tuple[str, ...]:

@@ -104,6 +104,10 @@ class JobRequest(BaseModel):
         except ValueError as error:
             raise InvalidSubmission("source_base64", f"not base64: {error}") from None
 
+    def given_cases(self) -> list[str]:
+        """Return the fields that were given of those that say which cases run."""
+        return [name for name in (*ONE_CASE, "cases") if getattr(self, name) is not None]
+
     def asked_cases(self, limits: RequestLimits) -> tuple[Case, ...] | None:
         """Return the cases that were asked for, None where the official ones are.
 
@@ -111,7 +115,7 @@ class JobRequest(BaseModel):
             InvalidSubmission: both forms are used, one is incomplete, or a case breaks a limit.
 
         """
-        given = [name for name in ONE_CASE if getattr(self, name) is not None]
+        given = [name for name in self.given_cases() if name != "cases"]
         if self.cases is not None:
             if given:
                 raise InvalidSubmission(given[0], "give `m`, `n`, `k` or `cases`, not both")
