@@ -15,6 +15,7 @@ leaves about 97 % of the outputs finite.
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,9 +86,23 @@ def draw(
     The case's own distribution is used unless another one is given. Its `seed` is not looked at.
     """
     chosen = case.distribution if distribution is None else distribution
+    sides = [
+        (side, _Source(seed, group))
+        for group, (m, n, k) in enumerate(case.groups)
+        for side in (_Side(0, m, k), _Side(1, n, k))
+    ]
+    # Philox draws without the interpreter's lock, and no side knows of another.
+    with ThreadPoolExecutor() as pool:
+        drawn = pool.map(lambda one: _draw_side(one[0], one[1], chosen), sides)
+        laid_out = [
+            _lay_out(side, *found, poison=case.poison_padding)
+            for (side, _), found in zip(sides, drawn, strict=True)
+        ]
     return tuple(
-        _draw_group(shape, _Source(seed, group), chosen, case.poison_padding)
-        for group, shape in enumerate(case.groups)
+        GroupOperands(a, b, sfa, sfb, sfa_blocked, sfb_blocked)
+        for (a, sfa, sfa_blocked), (b, sfb, sfb_blocked) in zip(
+            laid_out[::2], laid_out[1::2], strict=True
+        )
     )
 
 
@@ -152,18 +167,8 @@ class _Side:
         return -(-self.rows // TILE_ROWS) * TILE_ROWS, self.k // BLOCK_ELEMENTS
 
 
-def _draw_group(
-    shape: GroupShape, source: _Source, distribution: Distribution, poison: bool
-) -> GroupOperands:
-    a, sfa, sfa_blocked = _draw_side(_Side(0, shape.m, shape.k), source, distribution, poison)
-    b, sfb, sfb_blocked = _draw_side(_Side(1, shape.n, shape.k), source, distribution, poison)
-    return GroupOperands(a, b, sfa, sfb, sfa_blocked, sfb_blocked)
-
-
-def _draw_side(
-    side: _Side, source: _Source, distribution: Distribution, poison: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the packed codes and both layouts of the scales of A or of B."""
+def _draw_side(side: _Side, source: _Source, distribution: Distribution) -> tuple[Bytes, Bytes]:
+    """Return the packed codes and the padded linear scales of A or of B."""
     if isinstance(distribution, ConstantOperands):
         code, byte = distribution.of_group(source.group)[side.index :: 2]
         codes = np.full(side.packed_shape, code << 4 | code, np.uint8)
@@ -176,6 +181,13 @@ def _draw_side(
             scales = E4M3_ONE + (scales & np.uint8(1)) * np.uint8(8)
         else:
             scales = _full_range_scales(scales, _window_tops(source, side.k)[side.index])
+    return codes, scales
+
+
+def _lay_out(
+    side: _Side, codes: Bytes, scales: Bytes, *, poison: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the codes and both layouts of the scales as tensors."""
     padded = torch.from_numpy(scales)
     if poison:
         padded[side.rows :] = E4M3_NAN
