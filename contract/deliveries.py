@@ -1,8 +1,9 @@
 """Callbacks that have to be delivered, once at least, by whichever API process comes first.
 
-The transition that ends a job puts it here if it has a callback. Taking a delivery hides it for a
-hold; a process that dies with it lets the hold run out, and another one tries. The receiver tells
-repetitions by the id, which is the job's.
+The transition that ends a job puts it here if it has a callback; entries of the feed of ranked
+verdicts come here where there is a webhook for them (ranked_feed.py). Taking a delivery hides it
+for a hold; a process that dies with it lets the hold run out, and another one tries. The receiver
+tells repetitions by the id: the job's, or `ranked-` and the entry's number.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,12 @@ _DUE = (
 local due = {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('callbacks'), '-inf', now,
     'LIMIT', 0, given.limit)) do
-  local url = job(id, 'callback_url')[1]
+  local url
+  if string.sub(id, 1, 7) == 'ranked-' then
+    url = redis.call('HGET', key('webhook'), 'url')
+  else
+    url = job(id, 'callback_url')[1]
+  end
   local attempt = url and redis.call('HINCRBY', key('delivery', id), 'attempts', 1)
   if url then redis.call('PEXPIRE', key('delivery', id), given.retention_ms) end
   if url and attempt <= given.max_attempts then
@@ -58,11 +64,17 @@ return {redis.call('HGETALL', key('delivery', given.id)),
 
 
 class Due(NamedTuple):
-    """One delivery that was taken: the job, where to, and which attempt this is, from 1."""
+    """One delivery that was taken: of what, where to, and which attempt this is, from 1."""
 
-    job_id: str
+    id: str
     url: str
     attempt: int
+
+    @property
+    def entry(self) -> int | None:
+        """Number of the entry of the feed that is delivered; None where it is a job."""
+        kind, _, number = self.id.rpartition("-")
+        return int(number) if kind == "ranked" else None
 
 
 class Delivery(BaseModel):
@@ -101,9 +113,9 @@ class Deliveries:
         rows = await self._store.run(
             _DUE, limit=limit, hold_ms=round(1000 * hold_s), max_attempts=max_attempts
         )
-        return [Due(job_id.decode(), url.decode(), attempt) for job_id, url, attempt in rows]
+        return [Due(due_id.decode(), url.decode(), attempt) for due_id, url, attempt in rows]
 
-    async def note(self, job_id: str, delivery: Delivery, again_s: float | None) -> None:
+    async def note(self, due_id: str, delivery: Delivery, again_s: float | None) -> None:
         """Write down how an attempt went, and when the next is due; None: it was the last."""
         result = "delivered" if delivery.error is None else "failed"
         if delivery.error is not None and again_s is None:
@@ -111,7 +123,7 @@ class Deliveries:
         await self._store.run(
             _NOTE,
             delivery.model_dump_json(),
-            id=job_id,
+            id=due_id,
             attempt=delivery.attempt,
             result=result,
             again_ms=None if again_s is None else round(1000 * again_s),

@@ -49,6 +49,7 @@ from contract.errors import (
 )
 from contract.job import Fault, Job, JobEvent, JobState, JobSummary, Lease, Progress, WorkerInfo
 from contract.order import CLASS_OFFSETS
+from contract.ranking import found_in
 from contract.records import (
     event_from,
     fields_of,
@@ -365,6 +366,7 @@ class JobQueue:
             headline_of(verdict).model_dump_json(),
             *(zlib.compress(text.encode()) for text in (artifacts or {}).values()),
             outcome=verdict.outcome,
+            ranked=found_in(lease.submission, verdict),
             artifacts=list(artifacts or ()),
         )
 

@@ -1,6 +1,7 @@
 """The Lua scripts of the queue, one a transition. Only `contract.store` runs them."""
 
 from contract.prelude import PRELUDE
+from contract.ranking import RANKING
 
 SUBMIT = (
     PRELUDE
@@ -209,6 +210,7 @@ event(given.id, 'progress', ARGV[2])
 
 FINISH = (
     PRELUDE
+    + RANKING
     + """
 local at = job(given.id, 'state', 'lease')
 if at[1] == 'finished' and at[2] == given.token then return end
@@ -220,6 +222,7 @@ for index, name in ipairs(given.artifacts) do
   redis.call('HSET', key('artifacts', given.id), name, ARGV[3 + index])
 end
 count('verdict:' .. given.outcome)
+if given.ranked then rank(given.id, given.ranked) end
 close(given.id, 'finished')
 """
 )

@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from pydantic import model_validator
+from pydantic import PositiveInt, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -28,6 +28,10 @@ class QueueSettings(BaseSettings):
     idempotency_s: float = 86_400
     events_kept: int = 1_000
     """Events kept of one job."""
+    results_kept: PositiveInt = 500
+    """Ranked results kept of one owner on one leaderboard; the slowest go first."""
+    ranked_kept: PositiveInt = 100_000
+    """Entries kept of the feed of ranked verdicts, about; the oldest go first."""
 
     @model_validator(mode="after")
     def _beats_fit_into_a_lease(self) -> Self:

@@ -60,6 +60,8 @@ class Store:
         self._settings = {
             "prefix": settings.prefix,
             "events_kept": settings.events_kept,
+            "results_kept": settings.results_kept,
+            "ranked_kept": settings.ranked_kept,
             "max_attempts": settings.max_attempts,
             "max_queued": settings.max_queued,
             "lease_ms": _ms(settings.lease_s),

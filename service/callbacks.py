@@ -1,6 +1,8 @@
 """Delivers callbacks: a job as it ended, signed, to the address that its request named.
 
-The signature is that of Standard Webhooks: id, time and body under the secret of the job's owner.
+So are entries of the feed of ranked verdicts, to the webhook that an admin registered. The
+signature is that of Standard Webhooks: id, time and body under the secret of the job's owner, or of
+that admin.
 Whoever cannot be reached is tried again, ever later. The answer is looked at as far as its status:
 no body is read, no redirect is followed.
 """
@@ -19,6 +21,7 @@ from contract.deliveries import Deliveries, Delivery, Due
 from contract.errors import JobNotFound, QueueUnavailable
 from contract.keys import KeyStore
 from contract.queue import JobQueue
+from contract.ranked_feed import RankedFeed
 from service.callback_address import AddressRefused, CallbackAddresses
 from service.openapi import VERSION
 from service.settings import ServiceSettings
@@ -47,6 +50,7 @@ class Courier:
         """Deliver for a queue; nothing happens before `run`."""
         self._queue = queue
         self._deliveries = Deliveries(queue.store)
+        self._feed = RankedFeed(queue.store)
         self._keys = KeyStore(queue.store)
         self._settings = settings
         self._addresses = addresses
@@ -88,9 +92,9 @@ class Courier:
     async def _deliver(self, http: httpx.AsyncClient, due: Due) -> None:
         at, began = datetime.now(UTC), time.monotonic()
         try:
-            job = await self._queue.get(due.job_id)
-            secret = await self._keys.callback_secret(job.owner)
-            answer = await self._post(http, due, job_json(job), secret)
+            body, name = await self._content(due)
+            secret = await self._keys.callback_secret(name)
+            answer = await self._post(http, due, body, secret)
             delivery = Delivery(
                 attempt=due.attempt,
                 at=at,
@@ -98,15 +102,25 @@ class Courier:
                 status=answer.status,
                 error=answer.error,
             )
-            await self._deliveries.note(due.job_id, delivery, self._again_s(due, answer))
-            log.info("callback", extra={"job": due.job_id, **delivery.model_dump(mode="json")})
+            await self._deliveries.note(due.id, delivery, self._again_s(due, answer))
+            log.info("callback", extra={"job": due.id, **delivery.model_dump(mode="json")})
         except (JobNotFound, QueueUnavailable) as error:
-            log.warning("callback not made", extra={"job": due.job_id, "reason": str(error)})
+            log.warning("callback not made", extra={"job": due.id, "reason": str(error)})
         except Exception:
-            log.exception("callback failed", extra={"job": due.job_id})
+            log.exception("callback failed", extra={"job": due.id})
+
+    async def _content(self, due: Due) -> tuple[str, str]:
+        """Return what is posted, and the name whose secret signs it."""
+        if due.entry is None:
+            job = await self._queue.get(due.id)
+            return job_json(job), job.owner
+        entry, webhook = await self._feed.entry(due.entry), await self._feed.webhook()
+        if webhook is None:
+            raise JobNotFound(due.id)
+        return entry.model_dump_json(), webhook.name
 
     async def _post(self, http: httpx.AsyncClient, due: Due, body: str, secret: str) -> _Answer:
-        message_id, now = f"msg_{due.job_id}", datetime.now(UTC)
+        message_id, now = f"msg_{due.id}", datetime.now(UTC)
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"halfbyte/{VERSION}",

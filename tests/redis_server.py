@@ -21,6 +21,8 @@ SERVERS = {
 PERMANENT = {
     *("number", "jobs", "ended", "leases", "devices", "workers", "served"),
     *("keys", "key", "secrets", "counters", "waiting", "callbacks"),
+    *("boards", "standing", "results", "history", "result"),
+    *("ranked", "ranked_number", "webhook"),
 }
 """Keys that may stay for ever; others may while a job lives or waits for their device."""
 

@@ -56,7 +56,7 @@ async def test_every_end_of_a_job_is_called_back_once(queue, deliveries, end):
 async def test_several_takers_share_what_is_due(queue, deliveries):
     jobs = {await ended(queue) for _ in range(20)}
     taken = await asyncio.gather(*(deliveries.take(4, HOLD_S, 3) for _ in range(10)))
-    assert sorted(due.job_id for some in taken for due in some) == sorted(jobs)
+    assert sorted(due.id for some in taken for due in some) == sorted(jobs)
     assert all(len(some) <= 4 for some in taken)
 
 

@@ -1,0 +1,232 @@
+"""Leaderboards: who stands where, what counts, and what admins decide."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from contract.errors import InvalidSubmission
+from contract.leaderboard import Leaderboards
+from contract.queue import JobQueue
+from contract.ranking import why_not
+from contract.settings import QueueSettings
+from contract.submission import Mode
+from contract.verdict import Crashed
+from tests.contract.examples import submission
+from tests.contract.ranked import GPU_WORKER, PROBLEM, RANKED, ranked, timed
+
+THIRD = 1 / 3
+"""A score whose digits do not end."""
+
+
+@pytest.fixture
+def boards(queue: JobQueue) -> Leaderboards:
+    return Leaderboards(queue.store)
+
+
+async def standing(boards: Leaderboards, device: str = "H200") -> list[tuple[int, str, float]]:
+    page = await boards.page(PROBLEM, device)
+    return [(entry.rank, entry.owner, entry.geomean_us) for entry in page.entries]
+
+
+async def test_each_owner_stands_once_with_its_best(queue, boards):
+    for owner, score in (("ann", 30.0), ("bob", 20.0), ("ann", 10.0 + THIRD), ("ann", 15.0)):
+        await ranked(queue, owner, score)
+    assert await standing(boards) == [(1, "ann", 10.0 + THIRD), (2, "bob", 20.0)]
+
+
+async def test_an_entry_tells_the_job_and_its_times(queue, boards):
+    job = await ranked(queue, "ann", 10.0)
+    (entry,) = (await boards.page(PROBLEM, "H200")).entries
+    ended = await queue.get(job.id)
+    assert (entry.job, entry.created_at, entry.finished_at) == (
+        job.id,
+        ended.created_at,
+        ended.finished_at,
+    )
+
+
+async def test_of_equal_scores_the_one_sent_first_stands_first(queue, boards):
+    early = await queue.submit(RANKED, "early")
+    late = await queue.submit(RANKED, "late")
+    first, second = [await queue.claim(GPU_WORKER, 0) for _ in range(2)]
+    for lease in sorted((first, second), key=lambda lease: -lease.job.number):
+        await queue.finish(lease, timed(THIRD))
+    page = await boards.page(PROBLEM, "H200")
+    assert [entry.job for entry in page.entries] == [early.id, late.id]
+
+
+async def test_devices_and_owners_do_not_mix(queue, boards):
+    await ranked(queue, "ann", 10.0)
+    await ranked(queue, "ann", 12.0, device="B200")
+    assert await standing(boards, "B200") == [(1, "ann", 12.0)]
+    assert [
+        (each.device, each.entries, each.best.geomean_us) for each in await boards.boards()
+    ] == [
+        ("B200", 1, 12.0),
+        ("H200", 1, 10.0),
+    ]
+    history, _ = await boards.history(PROBLEM, "H200", "ann", 9)
+    assert [result.geomean_us for result in history] == [10.0]
+
+
+CRASHED = Crashed(reason="exit", message="it exited", **dict(timed(None)) | {"outcome": "crashed"})
+
+
+@pytest.mark.parametrize(
+    ("sent", "verdict", "why"),
+    [
+        (RANKED, CRASHED, "the outcome is crashed"),
+        (RANKED, timed(None), "it has no time"),
+        (RANKED, timed(0.0), "it has no time"),
+        (RANKED, timed(float("inf")), "it has no time"),
+        (RANKED, timed(1.0, "cpu"), "it was emulated"),
+        (RANKED, timed(1.0).model_copy(update={"emulated": True}), "it was emulated"),
+        (RANKED, timed(1.0).model_copy(update={"sandbox_level": 0}), "it ran outside of a sandbox"),
+        (submission(Mode.RANKED), timed(1.0), "its seeds were not secret"),
+        (
+            RANKED.model_copy(update={"cases": RANKED.cases[:1]}),
+            timed(1.0),
+            "its cases are not the official ones",
+        ),
+    ],
+)
+async def test_what_does_not_count_stands_nowhere(queue, boards, sent, verdict, why):
+    await queue.submit(sent, "ann")
+    await queue.finish(await queue.claim(GPU_WORKER, 0), verdict)
+    assert why_not(sent, verdict) == why
+    assert await boards.boards() == []
+    assert await boards.history(PROBLEM, verdict.environment.device, "ann", 9) == ([], None)
+
+
+def test_nothing_to_compute_does_not_count(monkeypatch):
+    nothing = tuple(replace(case, m=(0,) * len(case.m)) for case in RANKED.cases)
+    monkeypatch.setattr("contract.ranking.official_cases", lambda *_: nothing)
+    sent = RANKED.model_copy(update={"cases": nothing})
+    assert why_not(sent, timed(1.0)) == "there was nothing to compute"
+
+
+@pytest.mark.parametrize("mode", [Mode.TEST, Mode.BENCHMARK])
+async def test_other_modes_are_not_ranked(queue, boards, mode):
+    await queue.submit(RANKED.model_copy(update={"mode": mode}), "ann")
+    await queue.finish(await queue.claim(GPU_WORKER, 0), timed(1.0))
+    assert await boards.boards() == []
+
+
+async def test_pages_go_on_where_they_ended_whatever_happens_before_them(queue, boards):
+    for index in range(5):
+        await ranked(queue, f"owner{index}", 10.0)
+    first = await boards.page(PROBLEM, "H200", limit=2)
+    await ranked(queue, "newcomer", 1.0)
+    second = await boards.page(PROBLEM, "H200", limit=2, cursor=first.next_cursor)
+    third = await boards.page(PROBLEM, "H200", limit=2, cursor=second.next_cursor)
+    assert [[each.owner for each in page.entries] for page in (first, second, third)] == [
+        ["owner0", "owner1"],
+        ["owner2", "owner3"],
+        ["owner4"],
+    ]
+    assert [entry.rank for entry in second.entries] == [4, 5]
+    assert third.next_cursor is None
+
+
+@pytest.mark.parametrize("cursor", ["", "1", "1:2", "nan:000000000001:" + "0" * 32, "x" * 300])
+async def test_a_cursor_that_is_none_of_ours_is_refused(boards, cursor):
+    with pytest.raises(InvalidSubmission, match="cursor"):
+        await boards.page(PROBLEM, "H200", cursor=cursor)
+    with pytest.raises(InvalidSubmission, match="cursor"):
+        await boards.history(PROBLEM, "H200", "ann", 9, cursor=cursor + "x")
+
+
+async def test_an_empty_board_is_a_page_without_entries(boards):
+    assert await boards.page(PROBLEM, "B200") == ([], None)
+
+
+async def test_the_next_best_takes_the_place_of_the_disqualified(queue, boards):
+    await ranked(queue, "ann", 30.0)
+    await ranked(queue, "bob", 20.0)
+    cheat = await ranked(queue, "ann", 10.0)
+    for _ in range(2):  # again changes nothing
+        found = await boards.disqualify(cheat.id, "reads a clock of its own", "root")
+        assert (found.disqualified.reason, found.disqualified.by) == (
+            "reads a clock of its own",
+            "root",
+        )
+    assert await standing(boards) == [(1, "bob", 20.0), (2, "ann", 30.0)]
+    history, _ = await boards.history(PROBLEM, "H200", "ann", 9)
+    assert [(each.geomean_us, each.disqualified is None) for each in history] == [
+        (10.0, False),
+        (30.0, True),
+    ]
+    found = await boards.reinstate(cheat.id, "it was a comment", "root")
+    assert found.disqualified is None
+    assert await standing(boards) == [(1, "ann", 10.0), (2, "bob", 20.0)]
+
+
+async def test_who_has_nothing_left_stands_nowhere(queue, boards):
+    job = await ranked(queue, "ann", 10.0)
+    await boards.disqualify(job.id, "a cheat", "root")
+    assert await standing(boards) == []
+    assert await boards.boards() == []
+
+
+@pytest.mark.parametrize("disqualified", [False, True])
+async def test_a_deleted_result_leaves_nothing(queue, boards, redis, disqualified):
+    job = await ranked(queue, "ann", 10.0)
+    other = await ranked(queue, "ann", 20.0)
+    if disqualified:
+        await boards.disqualify(job.id, "a cheat", "root")
+    deleted = await boards.delete(job.id, "asked for by ann", "root")
+    assert deleted.job == job.id
+    assert await standing(boards) == [(1, "ann", 20.0)]
+    history, _ = await boards.history(PROBLEM, "H200", "ann", 9)
+    assert [each.job for each in history] == [other.id]
+    assert await redis.exists(f"halfbyte:result:{job.id}") == 0
+
+
+async def test_decisions_on_what_is_no_result_find_nothing(queue, boards):
+    job = await queue.submit(RANKED, "ann")
+    for decide in (boards.disqualify, boards.reinstate, boards.delete):
+        assert await decide(job.id, "a reason", "root") is None
+    assert await boards.boards() == []
+
+
+async def test_history_is_paged_from_the_newest(queue, boards):
+    jobs = [(await ranked(queue, "ann", 10.0 + index)).id for index in range(5)]
+    found, cursor = [], None
+    while True:
+        page, cursor = await boards.history(PROBLEM, "H200", "ann", 2, cursor)
+        found += [each.job for each in page]
+        if cursor is None:
+            break
+    assert found == jobs[::-1]
+
+
+async def test_the_slowest_results_of_an_owner_are_forgotten_first(queue_settings, redis):
+    settings: QueueSettings = queue_settings.model_copy(update={"results_kept": 3})
+    queue = JobQueue.connect(settings)
+    try:
+        boards = Leaderboards(queue.store)
+        for score in (40.0, 10.0, 50.0, 30.0, 20.0, 60.0):
+            await ranked(queue, "ann", score)
+        history, _ = await boards.history(PROBLEM, "H200", "ann", 9)
+        assert [each.geomean_us for each in history] == [20.0, 30.0, 10.0]
+        assert await standing(boards) == [(1, "ann", 10.0)]
+        assert len([key async for key in redis.scan_iter("halfbyte:result:*")]) == 3
+    finally:
+        await queue.close()
+
+
+async def test_results_outlive_their_jobs(queue, boards, redis):
+    job = await ranked(queue, "ann", THIRD)
+    await redis.delete(
+        *[key async for key in redis.scan_iter(f"halfbyte:*{job.id}*") if b"result" not in key]
+    )
+    assert await standing(boards) == [(1, "ann", THIRD)]
+
+
+async def test_a_finish_that_is_repeated_enters_one_result(queue, boards, redis):
+    await queue.submit(RANKED, "ann")
+    lease = await queue.claim(GPU_WORKER, 0)
+    await asyncio.gather(*(queue.finish(lease, timed(10.0)) for _ in range(3)))
+    assert await standing(boards) == [(1, "ann", 10.0)]
+    assert await redis.get("halfbyte:ranked_number") == b"1"
