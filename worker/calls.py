@@ -1,9 +1,8 @@
 """One call, checked: draw, stage, release, snapshot, compare."""
 
 import os
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import torch
@@ -15,37 +14,16 @@ from kernels.operands import draw
 from kernels.problem import Case, Distribution
 from worker.arena import Arena, Room, device_bytes_for, host_piece_for
 from worker.blame import Failure, blame
+from worker.clock import Clock
 from worker.ground import POISON, Ground, Image
 from worker.protocol import Job, Status
 from worker.review import Flag, from_text
-from worker.road import InSlot, Road
+from worker.road import InSlot, Road, Turn
 from worker.runner_process import Answered, RunnerProcess, source_memfd
 from worker.sampling import Sample
 
 HOG_SHARE: Final = 0.5
 """Who holds more of the device than this while the judge finds none is to blame for it."""
-
-
-@dataclass(slots=True)
-class Clock:
-    """The candidate's time: its import and its calls, never our own work."""
-
-    limits: Limits
-    used_s: float = 0.0
-    started_s: float = field(default_factory=time.monotonic)
-
-    def limit(self, name: str, limit_s: float) -> tuple[str, float]:
-        """Return the limit that applies next: its own, or what is left of the job's."""
-        left_s = max(0.0, self.limits.job_s - self.used_s)
-        return (name, limit_s) if limit_s <= left_s else ("job_limit", left_s)
-
-    def start(self) -> None:
-        """Begin to count."""
-        self.started_s = time.monotonic()
-
-    def stop(self) -> None:
-        """Stop counting."""
-        self.used_s += time.monotonic() - self.started_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +68,14 @@ class Calls:
         job = Job(host.size_bytes, device.size_bytes, len(source), self._ground.emulated)
         limit, limit_s = self._clock.limit("import_limit", self._limits.import_s)
         source_fd = source_memfd(source)
-        self._clock.start()
         try:
             descriptors = (host.fd, device.fd, source_fd)
-            end = self._runner.start_job(job, descriptors, limit_s, self._cancel_fd)
-            if isinstance(end, Answered) and end.answer.status is Status.REVIEWED:
-                self.review = from_text(end.answer.text)
-                end = self._runner.answer(0, limit_s, self._cancel_fd)
+            with self._clock:
+                end = self._runner.start_job(job, descriptors, limit_s, self._cancel_fd)
+                if isinstance(end, Answered) and end.answer.status is Status.REVIEWED:
+                    self.review = from_text(end.answer.text)
+                    end = self._runner.answer(0, limit_s, self._cancel_fd)
         finally:
-            self._clock.stop()
             os.close(source_fd)
         if isinstance(end, Answered) and end.answer.status is Status.IMPORTED:
             return None
@@ -127,12 +104,9 @@ class Calls:
         limits = self._limits
         call_s = limits.emulated_call_s if self._ground.emulated else limits.call_s
         limit, limit_s = self._clock.limit("call_limit", call_s)
-        self._clock.start()
-        try:
-            slot = InSlot(image, after, self._arena, place)
-            end, wall_us = self._road.call(self._runner, slot, limit_s, self._cancel_fd)
-        finally:
-            self._clock.stop()
+        slot = InSlot(image, after, self._arena, place)
+        turn = Turn(self._runner, self._clock, limit_s, self._cancel_fd)
+        end, wall_us = self._road.call(slot, turn)
         if isinstance(end, Failure):
             return end
         if not (isinstance(end, Answered) and end.answer.status is Status.DONE):

@@ -19,7 +19,7 @@ from contract.submission import Submission
 from contract.verdict import CompiledKernel
 from worker.arena import HostPiece
 from worker.blame import Failure, blame
-from worker.calls import Clock
+from worker.clock import Clock
 from worker.compile_report import REGION_BYTES, cut_to_share, read_report
 from worker.protocol import Answer, CompileJob, Status
 from worker.review import Flag, from_text
@@ -113,16 +113,15 @@ class Compilation:
         capabilities = [divmod(int(re.sub(r"\D", "", target)), 10) for target in self._targets]
         order = json.dumps({"targets": capabilities, "cases": self._cases}).encode()
         order_fd, source_fd = source_memfd(order), source_memfd(source)
-        self._clock.start()
         try:
-            end = self._runner.start_job(
-                CompileJob(len(order), len(source)),
-                (reports.fd, order_fd, source_fd),
-                self._job_s,
-                self._cancel_fd,
-            )
+            with self._clock:
+                end = self._runner.start_job(
+                    CompileJob(len(order), len(source)),
+                    (reports.fd, order_fd, source_fd),
+                    self._job_s,
+                    self._cancel_fd,
+                )
         finally:
-            self._clock.stop()
             os.close(order_fd)
             os.close(source_fd)
         if isinstance(end, Answered) and end.answer.status is Status.REVIEWED:
@@ -131,11 +130,8 @@ class Compilation:
 
     def _answer(self, token: int) -> End:
         _, limit_s = self._clock.limit("job_limit", self._job_s)
-        self._clock.start()
-        try:
+        with self._clock:
             return self._runner.answer(token, limit_s, self._cancel_fd)
-        finally:
-            self._clock.stop()
 
     def _note(self, target: str, end: End, report: bytes) -> None:
         """Write down what became of a target."""

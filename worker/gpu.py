@@ -15,7 +15,7 @@ from worker.ground import Image, get_device, put_device
 LEAST_FLUSH_BYTES: Final = 256 << 20
 WARM_S: Final = 0.02
 """How long a device has to work after some idle tenths of a second: see bench/h200/clocks.py."""
-COVERS: Final = 4
+COVERS: Final = 8
 """Flushes before a call. What a host needs to launch its work hides behind them: about 480 us."""
 TOUCHES: Final = 3
 TOUCH_LIMIT_US: Final = 120.0

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from worker.arena import Arena, Place
 from worker.blame import Failure
+from worker.clock import Clock
 from worker.ground import Image, get_device, get_host, put_device, put_host
 from worker.runner_process import End, RunnerProcess
 
@@ -24,25 +25,33 @@ class InSlot:
         return len(self.image.slot.outputs)
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Whose turn it is, and for how long: `clock` runs while we wait for it, and only then."""
+
+    runner: RunnerProcess
+    clock: Clock
+    limit_s: float
+    cancel_fd: int
+
+
 class Road(Protocol):
     """One way to make a call."""
 
-    def call(
-        self, runner: RunnerProcess, slot: InSlot, limit_s: float, cancel_fd: int
-    ) -> tuple[End | Failure, float]:
+    def call(self, slot: InSlot, turn: Turn) -> tuple[End | Failure, float]:
         """Make it; return its end and the microseconds of our clock. `slot.after` is filled."""
 
 
 class PlainRoad:
-    """Without a clock: fill, go, copy away."""
+    """Without a clock of microseconds: fill, go, copy away."""
 
-    def call(
-        self, runner: RunnerProcess, slot: InSlot, limit_s: float, cancel_fd: int
-    ) -> tuple[End | Failure, float]:
+    def call(self, slot: InSlot, turn: Turn) -> tuple[End | Failure, float]:
         """Make a call."""
         put_host(slot.image, slot.arena, slot.place)
         put_device(slot.image, slot.arena, slot.place)
-        end = runner.answer(runner.prepare(slot.place, slot.groups), limit_s, cancel_fd)
+        with turn.clock:
+            token = turn.runner.prepare(slot.place, slot.groups)
+            end = turn.runner.answer(token, turn.limit_s, turn.cancel_fd)
         get_host(slot.after, slot.arena, slot.place)
         get_device(slot.after, slot.arena, slot.place)
         return end, 0.0

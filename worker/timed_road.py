@@ -7,8 +7,8 @@ from worker.control import ControlPage
 from worker.gpu import GpuGround
 from worker.ground import get_host, put_host
 from worker.protocol import Status
-from worker.road import InSlot
-from worker.runner_process import ANSWER_S, Answered, Broke, End, RunnerProcess
+from worker.road import InSlot, Turn
+from worker.runner_process import ANSWER_S, Answered, Broke, End
 from worker.sampling import Calibration
 
 WAKE_S: Final = 5.0
@@ -22,24 +22,27 @@ class TimedRoad:
         self._ground = ground
         self._calibration = calibration
 
-    def call(
-        self, runner: RunnerProcess, slot: InSlot, limit_s: float, cancel_fd: int
-    ) -> tuple[End | Failure, float]:
+    def call(self, slot: InSlot, turn: Turn) -> tuple[End | Failure, float]:
         """Wake the runner, take the device back, fill and cover, release, and copy away."""
+        runner = turn.runner
         control = ControlPage(slot.arena.host.mapping)
         token = runner.prepare(slot.place, slot.groups)
-        put_host(slot.image, slot.arena, slot.place)
         self._ground.warm()
-        if not runner.wake(token, control, WAKE_S, cancel_fd):
-            return undone(runner, token, WAKE_S, cancel_fd), 0.0
+        with turn.clock:
+            awake = runner.wake(token, control, WAKE_S, turn.cancel_fd)
+        if not awake:
+            return undone(turn, token, WAKE_S), 0.0
         if not self._ground.take_back() and self._calibration is not None:
             return resident("it was not idle before a call"), 0.0
+        put_host(slot.image, slot.arena, slot.place)
         started_ns = self._ground.cover(slot.image, slot.arena, slot.place)
-        if runner.release(token, control, limit_s, cancel_fd) is None:
-            return undone(runner, token, limit_s, cancel_fd), 0.0
+        with turn.clock:
+            finished = runner.release(token, control, turn.limit_s, turn.cancel_fd)
+        if finished is None:
+            return undone(turn, token, turn.limit_s), 0.0
         regained_ns = self._ground.snapshot(slot.after, slot.arena, slot.place)
         get_host(slot.after, slot.arena, slot.place)
-        end = runner.answer(token, ANSWER_S, cancel_fd)
+        end = runner.answer(token, ANSWER_S, turn.cancel_fd)
         covered_us = self._ground.covered_us()
         if self._calibration is not None:
             expected_us = self._calibration.cover_us(len(slot.image.device))
@@ -50,11 +53,11 @@ class TimedRoad:
         return end, (regained_ns - started_ns) / 1e3 - covered_us
 
 
-def undone(runner: RunnerProcess, token: int, limit_s: float, cancel_fd: int) -> End:
+def undone(turn: Turn, token: int, limit_s: float) -> End:
     """Return the end of a runner that was not done: it may not say that it was."""
-    end = runner.answer_or_overrun(token, limit_s, cancel_fd)
+    end = turn.runner.answer_or_overrun(token, limit_s, turn.cancel_fd)
     if isinstance(end, Answered) and end.answer.status is Status.DONE:
-        runner.destroy()
+        turn.runner.destroy()
         return Broke("an answer to a call that was not made")
     return end
 
