@@ -111,15 +111,21 @@ class Admission:
     ) -> None:
         """Look at what takes a while to look at."""
         if submission.callback_url is not None:
-            await self._check_callback(submission.callback_url)
+            await self.check_address(submission.callback_url, "callback_url")
         if sent.source is not None:
             await self._check_source(sent.source, grammar_of(workers, submission.device))
 
-    async def _check_callback(self, address: str) -> None:
+    async def check_address(self, address: str, field: str) -> None:
+        """Refuse an address that nothing may be posted to.
+
+        Raises:
+            InvalidSubmission: naming the field, and why.
+
+        """
         try:
             await self._addresses.target(address)
         except AddressRefused as error:
-            raise InvalidSubmission("callback_url", str(error)) from None
+            raise InvalidSubmission(field, str(error)) from None
 
     async def _check_source(self, source: bytes, grammar: tuple[int, int] | None) -> None:
         if len(source) <= SMALL_BYTES:

@@ -22,7 +22,9 @@ from service.openapi import VERSION, description_of
 from service.problem_document import add_handlers
 from service.routes_about import router as about
 from service.routes_jobs import router as jobs
+from service.routes_leaderboards import router as leaderboards
 from service.routes_operations import router as operations
+from service.routes_ranked import router as ranked
 from service.routes_submit import router as submitting
 from service.settings import ServiceSettings
 
@@ -69,7 +71,7 @@ def create_app(
     app.state.metrics = Metrics()
     app.state.stopping = asyncio.Event()
     add_handlers(app, settings)
-    for router in (submitting, jobs, operations, about):
+    for router in (submitting, jobs, operations, leaderboards, ranked, about):
         app.include_router(router)
     app.openapi = description_of(app)  # type: ignore[method-assign]
     app.add_middleware(SameSite, loopback_only=not (public or settings.trusted_network))
