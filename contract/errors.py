@@ -9,6 +9,7 @@ EvaluationError
     JobNotFound              or it is somebody else's                          404
     QuotaExceeded            of one owner; says which, and carries a wait      429, Retry-After
     QueueFull                carries the length and a wait                     503, Retry-After
+    IntakeStopped            by an organiser                                   503, Retry-After
     QueueUnavailable         Redis is away                                     503, Retry-After
     LeaseLost                cancelled, expired or taken over: write nothing
 """
@@ -71,6 +72,10 @@ class QueueFull(EvaluationError):
         super().__init__(f"the queue is full: {length} jobs wait, {limit} may")
         self.length = length
         self.limit = limit
+
+
+class IntakeStopped(EvaluationError):
+    """No job is accepted until an organiser says so; those accepted before run on."""
 
 
 class QueueUnavailable(EvaluationError):

@@ -31,12 +31,19 @@ ANONYMOUS = "anonymous"
 _TOKEN = re.compile("hb_([0-9a-f]{12})_([0-9a-f]{64})")
 _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
+MAKE_KEY = """
+local function make_key(id, name, role, digest)
+  redis.call('HSET', key('key', id), 'id', id, 'name', name, 'role', role, 'digest', digest,
+    'created_at', now)
+  redis.call('SADD', key('keys'), id)
+end
+"""
+"""Follows the prelude in a script."""
 _CREATE = (
     PRELUDE
+    + MAKE_KEY
     + """
-redis.call('HSET', key('key', given.id), 'id', given.id, 'name', given.name, 'role', given.role,
-  'digest', given.digest, 'created_at', now)
-redis.call('SADD', key('keys'), given.id)
+make_key(given.id, given.name, given.role, given.digest)
 return redis.call('HGETALL', key('key', given.id))
 """
 )
@@ -97,6 +104,13 @@ class ApiKey(BaseModel):
     revoked_at: datetime | None = None
 
 
+class Kept(NamedTuple):
+    """What Redis holds of a token."""
+
+    id: str
+    digest: str
+
+
 class NewKey(NamedTuple):
     """A key that was just made, and the only copy of what its holder has to present."""
 
@@ -120,11 +134,11 @@ class KeyStore:
         """
         if not _NAME.fullmatch(name):
             raise ValueError("a name has 1 to 64 letters, digits, '.', '_' and '-'")
-        key_id, secret = secrets.token_hex(6), secrets.token_hex(32)
-        row = await self._store.run(
-            _CREATE, id=key_id, name=name, role=role, digest=_digest(secret)
-        )
-        return NewKey(key_from(fields_from(row)), f"hb_{key_id}_{secret}")
+        token = draw_token()
+        kept = kept_of(token)
+        assert kept is not None
+        row = await self._store.run(_CREATE, name=name, role=role, **kept._asdict())
+        return NewKey(key_from(fields_from(row)), token)
 
     async def revoke(self, key_id: str) -> ApiKey:
         """Make a key void, for good; one that is void stays so.
@@ -149,12 +163,11 @@ class KeyStore:
 
     async def holder(self, token: str) -> ApiKey | None:
         """Return the key of a token, None where it has none that holds."""
-        parts = _TOKEN.fullmatch(token)
-        if parts is None:
+        kept = kept_of(token)
+        if kept is None:
             return None
-        key_id, secret = parts.groups()
-        fields = fields_from(await self._store.run(_FIND, id=key_id))
-        right = hmac.compare_digest(fields.get("digest", ""), _digest(secret))
+        fields = fields_from(await self._store.run(_FIND, id=kept.id))
+        right = hmac.compare_digest(fields.get("digest", ""), kept.digest)
         return key_from(fields) if right and "revoked_at" not in fields else None
 
     async def callback_secret(self, name: str) -> str:
@@ -164,8 +177,15 @@ class KeyStore:
         return secret.decode()
 
 
-def _digest(secret: str) -> str:
-    return sha256(secret.encode()).hexdigest()
+def draw_token() -> str:
+    """Draw what the holder of a key presents. It opens nothing until a key is made of it."""
+    return f"hb_{secrets.token_hex(6)}_{secrets.token_hex(32)}"
+
+
+def kept_of(token: str) -> Kept | None:
+    """Return what is kept of a token; None where it is none."""
+    parts = _TOKEN.fullmatch(token)
+    return parts and Kept(parts[1], sha256(parts[2].encode()).hexdigest())
 
 
 def key_from(fields: Mapping[str, str]) -> ApiKey:

@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from contract.errors import (
     EvaluationError,
     IdempotencyConflict,
+    IntakeStopped,
     InvalidSubmission,
     JobNotFound,
     NotAllowed,
@@ -79,6 +80,7 @@ _KINDS: Mapping[type[EvaluationError], _Kind] = {
     JobNotFound: _Kind(404, "no-such-job", "There is no such job"),
     QuotaExceeded: _Kind(429, "quota-exceeded", "A quota is used up"),
     QueueFull: _Kind(503, "queue-full", "The queue is full"),
+    IntakeStopped: _Kind(503, "intake-stopped", "No jobs are accepted now"),
     QueueUnavailable: _Kind(503, "queue-unavailable", "The queue cannot be reached"),
     EvaluationError: _Kind(500, "internal-error", "The service failed"),
 }
@@ -155,7 +157,7 @@ def _headers(error: EvaluationError, settings: ServiceSettings) -> Mapping[str, 
             return {"WWW-Authenticate": 'Bearer realm="halfbyte"'}
         case QuotaExceeded(retry_after_s=wait_s) if wait_s is not None:
             return {"Retry-After": str(max(1, ceil(wait_s)))}
-        case QueueFull() | QuotaExceeded():
+        case QueueFull() | QuotaExceeded() | IntakeStopped():
             return {"Retry-After": str(settings.full_retry_after_s)}
         case QueueUnavailable():
             return {"Retry-After": str(settings.retry_after_s)}

@@ -21,6 +21,7 @@ SERVERS = {
 PERMANENT = {
     *("number", "jobs", "ended", "leases", "devices", "workers", "served"),
     *("keys", "key", "secrets", "counters", "waiting", "callbacks"),
+    *("invites", "stopped", "closed"),
     *("boards", "standing", "results", "history", "result"),
     *("ranked", "ranked_number", "webhook"),
 }
