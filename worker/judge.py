@@ -3,7 +3,7 @@
 Every call is a check, and every timed call is a check too: see `worker.calls`. A case is first
 called on its own distribution and, where that is the official one, on full-range operands at the
 same sizes. After a wrong case the later ones still run; after a crash or an overrun there is nobody
-left to ask.
+left to ask. What a mode adds to that is its plan: see `worker.plan`.
 """
 
 import random
@@ -13,26 +13,26 @@ from dataclasses import dataclass
 from typing import Final
 
 from contract.job import Progress
-from contract.submission import Mode, Submission
-from contract.verdict import CaseResult
+from contract.submission import Submission
+from contract.verdict import CaseResult, HiddenCases
 from kernels.compare import merge
 from kernels.measurement import Comparison
 from kernels.problem import Case, Distribution
 from worker.blame import Failure
 from worker.calls import Called, Calls
+from worker.plan import Plan
 from worker.review import Flag
-from worker.sampling import Calibration, Sample, spread, timing_of
+from worker.sampling import Calibration, Sample, timing_of
 from worker.seeds import derive
 
 OWN_CALLS: Final = 2
 """Calls of a case on its own distribution before anything is timed."""
-SAMPLES: Final = 20
-"""Timed calls of a case at least, and as many again until the spread is small."""
-MOST_SAMPLES: Final = 60
-SETTLED: Final = 0.02
-"""A spread p10..p90 below this share of the median needs no more samples."""
 SAMPLING_S: Final = 15.0
-"""No more samples of a case once it has taken this long, ours included."""
+"""No more than the least samples of a case once it has taken this long, ours included."""
+HIDDEN_FAILURE: Final = (
+    "a hidden case failed, on full-range operands at sizes like the official ones, which are not "
+    "told: mode `test` with `distribution` `full_range` and sizes of your own may show it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,24 @@ class Judgement:
     failure: Failure | None
     calls: int
     review: tuple[Flag, ...]
+    hidden: HiddenCases | None = None
 
 
 class Judge:
     """One job on one runner. Use once."""
 
-    def __init__(self, submission: Submission, seed: int, calls: Calls, machine: Machine) -> None:
+    def __init__(
+        self, submission: Submission, plan: Plan, seed: int, calls: Calls, machine: Machine
+    ) -> None:
         """Take the calls; the caller closes the runner behind them."""
-        self._submission = submission
+        self._cases = submission.cases
+        self._plan = plan
         self._seed = seed
         self._calls = calls
         self._machine = machine
+        self._failure: Failure | None = None
+        """The first, in the order in which cases run."""
+        self._alive = True
 
     def judge(self, source: bytes) -> Iterator[Progress | Judgement]:
         """Yield progress, and the judgement last.
@@ -71,31 +78,52 @@ class Judge:
             RunnerFailed, Interrupted: see `worker.runner_process`.
 
         """
-        cases = self._submission.cases
-        yield Progress(stage="importing", cases=len(cases))
+        yield Progress(stage="importing", cases=len(self._cases))
+        results: list[CaseResult] = []
+        hidden: list[CaseResult] = []
         try:
-            refused = self._calls.open(source, cases)
-            results: list[CaseResult] = []
-            alive = refused is None
-            for index, case in enumerate(cases):
-                if not alive:
+            self._note(self._calls.open(source, (*self._cases, *self._plan.hidden)))
+            for index, case in enumerate(self._cases):
+                if index == self._plan.first_timed:
+                    hidden = [self._hidden(number) for number in range(len(self._plan.hidden))]
+                if not self._alive:
                     results.append(blank(index, case))
                     continue
-                yield Progress(stage="testing", case=index, cases=len(cases))
+                yield Progress(stage="testing", case=index, cases=len(self._cases))
                 result = self._test(index, case)
-                if self._timed and result.outcome == "passed" and any(case.m):
-                    yield Progress(stage="benchmarking", case=index, cases=len(cases))
+                if self._is_timed(result) and any(case.m):
+                    yield Progress(stage="benchmarking", case=index, cases=len(self._cases))
                     result = self._time(result, case)
                 results.append(result)
-                alive = result.outcome in ("passed", "incorrect")
+                self._note(failure_of(result))
         finally:
             self._calls.close()
-        failure = refused or first_failure(results)
-        yield Judgement(tuple(results), failure, self._calls.count, self._calls.review)
+        told = tally(hidden) if self._plan.hidden else None
+        calls = self._calls
+        yield Judgement(tuple(results), self._failure, calls.count, calls.review, told)
 
-    @property
-    def _timed(self) -> bool:
-        return self._submission.mode is not Mode.TEST and self._machine.calibration is not None
+    def _note(self, failure: Failure | None) -> None:
+        """Keep the first failure; after one that is no wrong answer nobody is left to ask."""
+        if failure is not None:
+            self._failure = self._failure or failure
+            self._alive = failure.outcome == "incorrect"
+
+    def _is_timed(self, tested: CaseResult) -> bool:
+        """Whether a case that was tested is timed as well."""
+        if self._machine.calibration is None or tested.index < self._plan.first_timed:
+            return False
+        return tested.outcome == "passed" and not (self._plan.gated and self._failure)
+
+    def _hidden(self, number: int) -> CaseResult:
+        """Check a hidden case; of a failure only its kind is told."""
+        case = self._plan.hidden[number]
+        if self._failure is not None:
+            return blank(number, case)
+        result = self._test(number, case)
+        failure = failure_of(result)
+        if failure is not None:
+            self._note(Failure(failure.outcome, failure.reason, HIDDEN_FAILURE))
+        return result
 
     def _test(self, index: int, case: Case) -> CaseResult:
         """Check a case, in an order that the candidate cannot know."""
@@ -123,7 +151,10 @@ class Judge:
         samples: list[Sample] = []
         deadline_s = time.monotonic() + SAMPLING_S
         surprise = random.SystemRandom()
-        while not enough(samples) and (len(samples) < SAMPLES or time.monotonic() < deadline_s):
+        wanted = self._plan.sampling
+        while not wanted.enough(samples) and (
+            len(samples) < wanted.least or time.monotonic() < deadline_s
+        ):
             called = self._calls.call(case, case.distribution, derive(seed, "timed", len(samples)))
             failure = called if isinstance(called, Failure) else called.failure
             if failure is None and case.distribution == "official" and not surprise.randrange(8):
@@ -143,13 +174,6 @@ class Judge:
         return called if isinstance(called, Failure) else called.failure
 
 
-def enough(samples: Sequence[Sample]) -> bool:
-    """Whether more samples would not tell more."""
-    if len(samples) < SAMPLES or len(samples) % SAMPLES:
-        return False
-    return len(samples) >= MOST_SAMPLES or spread([s.event_us for s in samples]) < SETTLED
-
-
 def case_seed(seed: int, index: int, case: Case) -> int:
     """Return the seed all calls of a case derive from: its own, or the job's."""
     return derive(seed, "case", index) if case.seed is None else case.seed
@@ -164,12 +188,17 @@ def merged(found: Sequence[tuple[bool, Comparison]]) -> Comparison | None:
     return merge([comparison for _, comparison in found], bit_exact=exact)
 
 
-def first_failure(results: Sequence[CaseResult]) -> Failure | None:
-    """Return the failure of the first case that did not pass."""
-    for result in results:
-        if result.outcome is not None and result.outcome != "passed":
-            return Failure(result.outcome, result.reason or "", result.message or "")
-    return None
+def failure_of(result: CaseResult) -> Failure | None:
+    """Return the failure of a case; None where it passed or never ran."""
+    if result.outcome is None or result.outcome == "passed":
+        return None
+    return Failure(result.outcome, result.reason or "", result.message or "")
+
+
+def tally(hidden: Sequence[CaseResult]) -> HiddenCases:
+    """Count hidden cases: all that is told of them."""
+    passed = sum(result.outcome == "passed" for result in hidden)
+    return HiddenCases(cases=len(hidden), passed=passed)
 
 
 def result_of(

@@ -41,6 +41,7 @@ from worker.messages import (
     Unhealthy,
     line,
 )
+from worker.plan import Plan, plan_of
 from worker.process_tree import adopt_orphans, be_opaque, die_with_parent, kill_strays
 from worker.reproduce import request_body
 from worker.review import WHY, Flag
@@ -166,17 +167,20 @@ class JudgeProcess:
 
     def _run(self, begin: Begin, runner: RunnerProcess, cancel_fd: int) -> FromJudge:
         submission = begin.submission
+        if submission.mode is Mode.RANKED and self._machine.calibration is None:
+            raise RuntimeError("a ranked job came to a worker that times nothing")
         source = begin.source or candidate_source(submission.kernel or "auto")
         seed = random_seed()
         road = self._device.road(self._machine.calibration)
         calls = Calls(runner, self._ground, road, submission.limits, cancel_fd)
-        judge = Judge(submission, seed, calls, self._machine)
+        plan = plan_of(submission, random_seed())
+        judge = Judge(submission, plan, seed, calls, self._machine)
         for step in judge.judge(source):
             if isinstance(step, Judgement):
                 self._bury(runner)
                 if cancelled(cancel_fd):
                     raise Interrupted
-                fields = fields_of(submission, seed, step)
+                fields = fields_of(submission, plan, seed, step)
                 return Judged(verdict=self._verdict(runner, step.failure, step.review, fields))
             self._send(Progressed(progress=step))
         raise AssertionError("a judge always ends with a judgement")
@@ -233,7 +237,7 @@ class JudgeProcess:
         self._out.sendall(line(message))
 
 
-def fields_of(submission: Submission, seed: int, found: Judgement) -> dict[str, object]:
+def fields_of(submission: Submission, plan: Plan, seed: int, found: Judgement) -> dict[str, object]:
     """Return what a verdict says of the cases."""
     failing = next((c for c in found.cases if c.outcome not in (None, "passed")), None)
     shown = 0 if failing is None else failing.index
@@ -241,14 +245,17 @@ def fields_of(submission: Submission, seed: int, found: Judgement) -> dict[str, 
     fields: dict[str, object] = {
         "summary": summarise(found),
         "cases": found.cases,
+        "hidden": found.hidden,
         "seed": f"{seed:032x}",
         "reproduce": request_body(submission, shown, repeated_seed),
     }
-    return fields if found.failure else fields | {"score": score_of(found.cases)}
+    return (
+        fields if found.failure else fields | {"score": score_of(found.cases[plan.first_timed :])}
+    )
 
 
 def score_of(cases: Sequence[CaseResult]) -> Score | None:
-    """Return the geometric mean of the medians, None unless every case was timed."""
+    """Return the geometric mean of the medians, None unless each of the cases was timed."""
     medians = [case.timing.median_us for case in cases if case.timing is not None]
     if not medians or len(medians) < len(cases):
         return None

@@ -8,12 +8,14 @@ import signal
 import socket
 from typing import Final
 
+from contract.device import CPU
 from contract.job import WorkerInfo
 from contract.logs import log_to_stderr
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
 from worker.judge_client import JudgeClient
 from worker.loop import Worker
+from worker.messages import Ready
 from worker.process_tree import adopt_orphans
 from worker.sandbox.sweep import sweep
 from worker.settings import WorkerSettings
@@ -43,6 +45,7 @@ async def serve(settings: WorkerSettings, queue_settings: QueueSettings) -> None
         gpu=ready.environment.gpu,
         python=".".join(platform.python_version_tuple()[:2]),
         sandbox_level=ready.sandbox_level,
+        ranked=may_rank(ready, settings),
     )
     worker = Worker(queue, judge, info, settings, queue_settings)
     loop = asyncio.get_running_loop()
@@ -53,6 +56,11 @@ async def serve(settings: WorkerSettings, queue_settings: QueueSettings) -> None
     finally:
         await queue.close()
         sweep(settings.sandbox)
+
+
+def may_rank(ready: Ready, settings: WorkerSettings) -> bool:
+    """Whether times of this worker may stand on a leaderboard."""
+    return ready.environment.device != CPU and ready.sandbox_level >= settings.ranked_level
 
 
 def judge_environment(settings: WorkerSettings) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """Settings of a worker. Read from HALFBYTE_WORKER_... once, in `worker.main`."""
 
+from typing import Literal
+
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -26,6 +28,8 @@ class WorkerSettings(BaseSettings):
     """Where the GPU's libraries are, if they are in no usual place."""
     spares: int = 2
     """Warm runners that wait with torch and triton imported."""
+    ranked_level: Literal[1, 2] = 2
+    """Ranked jobs are taken with a GPU and from this sandbox level on."""
     sandbox: SandboxSettings = SandboxSettings()
     """`minimum_level` 0 allows no sandbox at all where nothing better works; never ranked."""
     limits: Limits = Limits()

@@ -9,11 +9,15 @@ def summarise(found: Judgement) -> str:
     total = len(found.cases)
     if failure is None:
         exact = sum(1 for case in found.cases if case.comparison and case.comparison.bit_exact)
-        return f"passed: {total} {plural(total, 'case')} in {found.calls} calls, {exact} bit-exact"
-    failing = next((case for case in found.cases if case.outcome not in (None, "passed")), None)
+        words = f"passed: {total} {plural(total, 'case')} in {found.calls} calls, {exact} bit-exact"
+        hidden = found.hidden.cases if found.hidden else 0
+        return f"{words}; and {hidden} hidden {plural(hidden, 'case')}" if hidden else words
+    failing = next((case for case in found.cases if case.message == failure.message), None)
     passed = sum(case.outcome == "passed" for case in found.cases)
     tally = f"{passed} of {total} {plural(total, 'case')} passed"
-    where = "at import" if failing is None else f"in case {failing.index} ({tally})"
+    ran = any(case.outcome for case in found.cases)
+    unknown = f"in a hidden case ({tally})" if ran else "at import"
+    where = unknown if failing is None else f"in case {failing.index} ({tally})"
     return f"{failure.outcome.replace('_', ' ')} {where}: {failure.headline}"
 
 

@@ -31,13 +31,16 @@ MIXED = Case(m=(8, 16, 5), n=(32, 16, 24), k=(256, 512, 64))
 SAME_SIZES = Case(m=(16, 16), n=(32, 32), k=(64, 64))
 
 
+JUDGE = ("-m", "worker.judge_main")
+
+
 class JudgeHarness:
     """One judge, one job at a time."""
 
-    def __init__(self, settings: WorkerSettings) -> None:
+    def __init__(self, settings: WorkerSettings, program: tuple[str, ...] = JUDGE) -> None:
         ours, theirs = socket.socketpair()
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-m", "worker.judge_main", str(theirs.fileno())],
+            [sys.executable, "-I", *program, str(theirs.fileno())],
             env=judge_environment(settings),
             pass_fds=(theirs.fileno(),),
         )
@@ -108,8 +111,10 @@ class JudgeHarness:
 
 
 @contextmanager
-def running_judge(settings: WorkerSettings | None = None) -> Iterator[JudgeHarness]:
-    judge = JudgeHarness(settings or WorkerSettings(limits=LIMITS))
+def running_judge(
+    settings: WorkerSettings | None = None, program: tuple[str, ...] = JUDGE
+) -> Iterator[JudgeHarness]:
+    judge = JudgeHarness(settings or WorkerSettings(limits=LIMITS), program)
     try:
         yield judge
     finally:

@@ -1,0 +1,90 @@
+"""Stands in for a GPU, and for nothing else: judge, sandbox, runner, comparison are as they are.
+
+Operands lie on the CPU, the runner's interpreter computes, and the clock says for every call what
+`EVENT_US` says. The problem is a small one of the same name. Run as the judge's program, with the
+end of the worker's socket as its argument.
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+
+from contract import submission
+from contract.verdict import Environment
+from kernels.problem import Case
+from kernels.problems import NVFP4_GROUP_GEMM
+from worker import judge_main, plan
+from worker.blame import Failure
+from worker.device import EMULATION_ENVIRONMENT
+from worker.environment import describe_machine
+from worker.ground import CpuGround
+from worker.road import InSlot, PlainRoad, Turn
+from worker.runner_process import Answered, End
+from worker.sampling import Calibration
+from worker.settings import WorkerSettings
+
+PROBLEM = replace(
+    NVFP4_GROUP_GEMM,
+    tests=(Case(m=(8, 16), n=(32, 16), k=(64, 32)), Case(m=(5,), n=(24,), k=(64,))),
+    benchmarks=(Case(m=(16,), n=(32,), k=(64,)), Case(m=(8, 4), n=(16, 16), k=(32, 32))),
+)
+EVENT_US = {1: 100.0, 2: 400.0}
+"""By the number of groups."""
+OVERHEAD_US = 170.0
+CALIBRATION = Calibration(
+    overhead_us=OVERHEAD_US,
+    spread_us=5.0,
+    copy_us_per_byte=1e-6,
+    flush_us=480.0,
+    flush_bytes=256 << 20,
+    hidden_us=1e6,
+    samples=60,
+)
+
+
+class TimedCpuGround(CpuGround):
+    emulated = False
+
+
+class StandInRoad(PlainRoad):
+    def call(self, slot: InSlot, turn: Turn) -> tuple[End | Failure, float]:
+        end, _ = super().call(slot, turn)
+        event_us = EVENT_US.get(slot.groups, 50.0)
+        if isinstance(end, Answered):
+            end = Answered(replace(end.answer, event_us=event_us))
+        return end, event_us + OVERHEAD_US
+
+
+class StandInGpu:
+    environment: Mapping[str, str] = EMULATION_ENVIRONMENT
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self.ground = TimedCpuGround()
+        self.sandbox = settings.sandbox
+
+    def calibrate(self, start: object) -> Calibration:
+        return CALIBRATION
+
+    def road(self, calibration: object) -> StandInRoad:
+        return StandInRoad()
+
+    def prove(self) -> str | None:
+        return None
+
+
+def describe(sandbox: str) -> Environment:
+    facts = {"device": "H200", "gpu": "NVIDIA H200", "gpu_uuid": "GPU-0"}
+    return describe_machine(sandbox).model_copy(update=facts)
+
+
+def main() -> None:
+    submission.PROBLEMS = {PROBLEM.name: PROBLEM}
+    plan.MOST_ROWS, plan.MOST_STEPS = 16, 1
+    judge_main.find_device = StandInGpu
+    judge_main.describe_machine = describe
+    judge_main.device_names = lambda: ("H200", "sm_90", "any")
+    judge_main.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
