@@ -10,13 +10,21 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from contract.contest import Contest
 from contract.device import CPU, GPU_ONLY, device_named
 from contract.errors import InvalidSubmission
 from contract.job import Job, WorkerInfo, WorkerState
 from contract.problem import Case
 from contract.queue import JobQueue
 from contract.quota import Quotas
-from contract.submission import Mode, Submission, official_cases, problem_named, targets_named
+from contract.submission import (
+    Limits,
+    Mode,
+    Submission,
+    official_cases,
+    problem_named,
+    targets_named,
+)
 from service.access import Caller
 from service.callback_address import AddressRefused, CallbackAddresses
 from service.job_request import JobRequest, safe_filename
@@ -41,6 +49,7 @@ class Admission:
         """Check requests with `settings` and put them into `queue`."""
         self._queue = queue
         self._addresses = addresses
+        self._contest = Contest(queue.store)
         self._quotas = Quotas(queue.store, settings.quota)
         self._settings = settings
         self._checks = asyncio.Semaphore(settings.source_checks)
@@ -49,10 +58,11 @@ class Admission:
         """Put the job into the queue, or return the one that the key already stands for.
 
         Raises:
-            InvalidSubmission, QuotaExceeded, QueueFull, IdempotencyConflict, QueueUnavailable: it
-                is not accepted.
+            InvalidSubmission, QuotaExceeded, QueueFull, IntakeStopped, IdempotencyConflict,
+                QueueUnavailable: it is not accepted.
 
         """
+        await self._contest.check_open()
         if sent.source is not None:
             self._settings.limits.check_source(sent.source)
         workers = await self._queue.workers()
@@ -68,7 +78,7 @@ class Admission:
         )
 
     def _resolve(self, sent: SentJob, workers: Sequence[WorkerInfo]) -> Submission:
-        asked, source = sent
+        asked, source = sent.request, sent.source
         problem = problem_named(asked.problem)
         kernel = asked.kernel
         if kernel is not None and source is not None:
@@ -94,8 +104,14 @@ class Admission:
             device=device,
             targets=_targets_of(mode, asked.targets),
             callback_url=asked.callback_url,
-            limits=self._settings.job,
+            limits=self._limits_of(sent),
         )
+
+    def _limits_of(self, sent: SentJob) -> Limits:
+        limits = self._settings.job
+        if sent.job_s is None:
+            return limits
+        return limits.model_copy(update={"job_s": min(sent.job_s, limits.job_s)})
 
     def _cases_of(self, mode: Mode, asked: JobRequest) -> tuple[Case, ...] | None:
         """Return the cases that were asked for; a ranked job has those of everybody."""

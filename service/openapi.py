@@ -6,7 +6,9 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 
+from service.compat.run_request import RunRequest
 from service.job_request import SEED_SCHEMA, JobRequest
 from service.problem_document import MEDIA_TYPE, ProblemDocument
 
@@ -26,12 +28,12 @@ WHAT = {
     429: "A quota is used up; `quota` says which, `Retry-After` when to send again",
     503: "The queue is away or full; `Retry-After` says when to ask again",
 }
-JSON_BODY: Schema = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/json": {"schema": {"$ref": TEMPLATE.format(model="JobRequest")}}},
-    }
-}
+
+
+def json_body(model: type[BaseModel]) -> Schema:
+    """Return the body of a route that reads JSON by itself."""
+    schema = {"$ref": TEMPLATE.format(model=model.__name__)}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def problems(*statuses: int) -> dict[int | str, Schema]:
@@ -52,7 +54,7 @@ def description_of(app: FastAPI) -> Callable[[], Schema]:
                 title=app.title, version=app.version, summary=app.summary, routes=app.routes
             )
             schemas = schema["components"]["schemas"]
-            for model in (JobRequest, ProblemDocument):
+            for model in (JobRequest, RunRequest, ProblemDocument):
                 described = model.model_json_schema(ref_template=TEMPLATE)
                 schemas |= described.pop("$defs", {})
                 schemas[model.__name__] = described

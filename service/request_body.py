@@ -37,6 +37,8 @@ class SentJob(NamedTuple):
 
     request: JobRequest
     source: bytes | None
+    job_s: float | None = None
+    """Seconds that the job may take, where the request wants fewer than the service allows."""
 
 
 async def read_json(request: Request, settings: ServiceSettings) -> SentJob:
@@ -46,12 +48,22 @@ async def read_json(request: Request, settings: ServiceSettings) -> SentJob:
         UnsupportedBody, MalformedJson, InvalidSubmission: it is not as it has to be.
 
     """
+    asked = JobRequest.of(await read_members(request, settings))
+    return SentJob(asked, asked.sent_source())
+
+
+async def read_members(request: Request, settings: ServiceSettings) -> object:
+    """Read a JSON body and leave it at that.
+
+    Raises:
+        UnsupportedBody, MalformedJson, InvalidSubmission: it is not as it has to be.
+
+    """
     if _is_form(request):
-        raise UnsupportedBody("POST /v1/jobs takes JSON; send files to POST /v1/submissions")
+        raise UnsupportedBody("this takes JSON; send files to POST /v1/submissions")
     limit = ESCAPED_BYTES * settings.limits.source_bytes + settings.fields_bytes
     data = b"".join([chunk async for chunk in _capped(request, limit, settings.limits)])
-    asked = JobRequest.of(loads(data, _max_items(settings)))
-    return SentJob(asked, asked.sent_source())
+    return loads(data, max_items(settings))
 
 
 async def read_upload(request: Request, settings: ServiceSettings) -> SentJob:
@@ -69,7 +81,7 @@ async def read_upload(request: Request, settings: ServiceSettings) -> SentJob:
     else:
         limit = settings.limits.source_bytes
         source = b"".join([chunk async for chunk in _capped(request, limit, settings.limits)])
-    named = _fields(fields, _max_items(settings))
+    named = _fields(fields, max_items(settings))
     if filename is not None:
         named.setdefault("filename", filename)
     return SentJob(JobRequest.of(named), source)
@@ -158,5 +170,6 @@ def _is_form(request: Request) -> bool:
     return request.headers.get("content-type", "").lower().startswith("multipart/form-data")
 
 
-def _max_items(settings: ServiceSettings) -> int:
+def max_items(settings: ServiceSettings) -> int:
+    """Return how many items an array of a request may have."""
     return max(settings.limits.groups, settings.limits.cases)

@@ -7,8 +7,9 @@ from fastapi import APIRouter, Header, Request, Response
 
 from contract.job import Job
 from service.dependencies import Admissions, Figures, Settings, Submitter
+from service.job_request import JobRequest
 from service.metrics import Metrics
-from service.openapi import JSON_BODY, problems, upload_body
+from service.openapi import json_body, problems, upload_body
 from service.request_body import SentJob, read_json, read_upload
 from service.views import JobView, Links, job_response
 
@@ -29,7 +30,7 @@ RESPONSES = {202: LOCATION, **REFUSALS}
     status_code=202,
     response_model=JobView,
     responses=RESPONSES,
-    openapi_extra=JSON_BODY,
+    openapi_extra=json_body(JobRequest),
 )
 async def submit(
     request: Request,
@@ -41,7 +42,7 @@ async def submit(
 ) -> Response:
     """Submit sizes for a built-in kernel, or a file inside JSON."""
     sent = await read_json(request, settings)
-    return _accepted(await admission.admit(sent, caller, key), sent, metrics)
+    return _accepted(note_accepted(await admission.admit(sent, caller, key), sent, metrics))
 
 
 @router.post(
@@ -64,10 +65,11 @@ async def upload(
     Fields are those of `POST /v1/jobs`, in the form or in the query; lists are JSON text.
     """
     sent = await read_upload(request, settings)
-    return _accepted(await admission.admit(sent, caller, key), sent, metrics)
+    return _accepted(note_accepted(await admission.admit(sent, caller, key), sent, metrics))
 
 
-def _accepted(job: Job, sent: SentJob, metrics: Metrics) -> Response:
+def note_accepted(job: Job, sent: SentJob, metrics: Metrics) -> Job:
+    """Count and log a job that was accepted, and return it."""
     metrics.job_accepted(job)
     log.info(
         "job accepted",
@@ -82,4 +84,8 @@ def _accepted(job: Job, sent: SentJob, metrics: Metrics) -> Response:
             "bytes": None if sent.source is None else len(sent.source),
         },
     )
+    return job
+
+
+def _accepted(job: Job) -> Response:
     return job_response(job, 202, headers={"Location": Links.of(job).self})

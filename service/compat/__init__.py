@@ -1,0 +1,1 @@
+"""For backends of other leaderboards: halfbyte as one more launcher of theirs."""
