@@ -7,7 +7,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import redis
@@ -16,12 +16,17 @@ from redis.asyncio import Redis
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
 from contract.store import connect
-from tests.redis_server import SERVERS, RedisServer, leaked_keys
+
+if TYPE_CHECKING:
+    from tests.redis_server import RedisServer
 
 
 @pytest.fixture(scope="session")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], RedisServer]]:
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], "RedisServer"]]:
     """The servers shared by the tests of one process, each started when it is first asked for."""
+    # The servers are packages that a GPU machine, where tests need none, may not have.
+    from tests.redis_server import SERVERS, RedisServer  # noqa: PLC0415
+
     started: dict[str, RedisServer] = {}
 
     def of_kind(kind: str) -> RedisServer:
@@ -35,13 +40,13 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
 
 
 @pytest.fixture
-def redis_server(servers: Callable[[str], RedisServer]) -> RedisServer:
+def redis_server(servers: Callable[[str], "RedisServer"]) -> "RedisServer":
     """A server whose data are wiped after every test."""
     return servers("valkey9")
 
 
 @pytest.fixture
-def queue_settings(redis_server: RedisServer) -> QueueSettings:
+def queue_settings(redis_server: "RedisServer") -> QueueSettings:
     return QueueSettings(redis_url=redis_server.url)
 
 
@@ -53,7 +58,7 @@ async def queue(queue_settings: QueueSettings) -> AsyncIterator[JobQueue]:
 
 
 @pytest.fixture(name="redis")
-async def client_of_redis(redis_server: RedisServer) -> AsyncIterator[Redis]:
+async def client_of_redis(redis_server: "RedisServer") -> AsyncIterator[Redis]:
     """A client for looking behind the queue; answers are bytes."""
     async with connect(redis_server.url) as client:
         yield client
@@ -65,6 +70,8 @@ def no_key_is_left_for_ever(request: pytest.FixtureRequest) -> Iterator[None]:
     if "redis_server" not in request.fixturenames:
         yield
         return
+    from tests.redis_server import leaked_keys  # noqa: PLC0415
+
     server = request.getfixturevalue("redis_server")
     yield
     with redis.Redis.from_url(server.url, decode_responses=True) as client:
