@@ -96,7 +96,7 @@ class RankedFeed:
             InvalidSubmission: there is none of this number, or what follows is no longer kept.
 
         """
-        first, newest, rows = await self._store.run(_READ, after=number, limit=limit)
+        first, newest, rows = await self._store.run(_READ, after=str(number), limit=limit)
         if first is not None and number + 1 < (kept := _number(first)):
             raise InvalidSubmission(
                 "after", f"entries up to {kept - 1} are no longer kept; the oldest is {kept}"
@@ -112,7 +112,7 @@ class RankedFeed:
             JobNotFound: there is none of this number, or it is no longer kept.
 
         """
-        rows = await self._store.run(_ENTRY, number=number)
+        rows = await self._store.run(_ENTRY, number=str(number))
         if not rows:
             raise JobNotFound(f"ranked-{number}")
         return _entry(*rows[0])

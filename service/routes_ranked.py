@@ -79,7 +79,7 @@ async def webhook(queue: Queue, caller: Administrator) -> Response:
     return status_problem(404, NO_WEBHOOK) if found is None else json_response(found)
 
 
-@router.put("/ranked/webhook", response_model=Webhook, responses=problems(422, 503))
+@router.put("/ranked/webhook", response_model=Webhook, responses=problems(400, 422, 503))
 async def set_webhook(
     address: Address, queue: Queue, admission: Admissions, caller: Administrator
 ) -> Response:
@@ -100,7 +100,9 @@ async def unset_webhook(queue: Queue, caller: Administrator) -> Response:
 
 
 @router.post(
-    "/results/{job_id}/disqualify", response_model=HistoryResult, responses=problems(404, 422, 503)
+    "/results/{job_id}/disqualify",
+    response_model=HistoryResult,
+    responses=problems(400, 404, 422, 503),
 )
 async def disqualify(
     job_id: str, decision: Decision, queue: Queue, caller: Administrator
@@ -111,7 +113,9 @@ async def disqualify(
 
 
 @router.post(
-    "/results/{job_id}/reinstate", response_model=HistoryResult, responses=problems(404, 422, 503)
+    "/results/{job_id}/reinstate",
+    response_model=HistoryResult,
+    responses=problems(400, 404, 422, 503),
 )
 async def reinstate(
     job_id: str, decision: Decision, queue: Queue, caller: Administrator

@@ -90,6 +90,7 @@ async def test_pages_follow_the_cursor(http, queue):
         (f"{BOARD}/export?format=xml", 422, "format"),
         ("/v1/ranked?after=-1", 422, "after"),
         ("/v1/ranked?after=7", 422, "after"),
+        (f"/v1/ranked?after={2**53 - 1}", 422, "after"),
     ],
 )
 async def test_what_is_asked_for_wrongly_is_refused(http, path, status, field):
