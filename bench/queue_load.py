@@ -1,8 +1,10 @@
 """Load on the queue and the API, each figure beside a bare one of the same run.
 
     .venv/bin/python -m bench.queue_load [--out bench/results/queue_load.json] [--queued 100000]
+        [--only status_queries]
 
-1. Status queries a second, against a bare FastAPI endpoint that returns the same bytes.
+1. Status queries a second, a job a connection, against a bare FastAPI endpoint that returns the
+   bytes of one of them.
 2. From enqueue to claim, against XADD and XREADGROUP.
 3. Claim and position with many jobs waiting, against an empty queue.
 4. /healthz while 200 clients wait by SSE and long poll; then all jobs end, and all must hear of it.
@@ -91,15 +93,17 @@ async def timed(work: Callable[[], Awaitable[object]]) -> float:
 # 1. Status queries
 
 
-async def answers_a_second(port: int, path: str, seconds: float) -> tuple[float, int, bytes]:
-    """Ask over kept connections, one request at a time on each; return rate, number and a body."""
-    request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
+async def answers_a_second(
+    port: int, paths: Sequence[str], seconds: float
+) -> tuple[float, int, bytes]:
+    """Ask over kept connections, one a path, one request at a time; return rate, number, a body."""
     body = b""
     count = 0
     deadline_s = time.perf_counter() + seconds
 
-    async def ask() -> None:
+    async def ask(path: str) -> None:
         nonlocal count, body
+        request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         while time.perf_counter() < deadline_s:
             writer.write(request)
@@ -111,19 +115,21 @@ async def answers_a_second(port: int, path: str, seconds: float) -> tuple[float,
         writer.close()
 
     began_s = time.perf_counter()
-    await asyncio.gather(*(ask() for _ in range(CONNECTIONS)))
+    await asyncio.gather(*(ask(path) for path in paths))
     return count / (time.perf_counter() - began_s), count, body
 
 
 async def status_queries(
     queue: JobQueue, port: int, api_pid: int, folder: Path
 ) -> dict[str, object]:
-    job = await queue.submit(submission(), "anonymous")
-    lease = await queue.claim(WORKER, 5)
-    assert lease is not None
-    await queue.finish(lease, verdict())
-    path = f"/v1/jobs/{job.id}"
-    _, _, body = await answers_a_second(port, path, 1)
+    paths = []
+    for _ in range(CONNECTIONS):
+        job = await queue.submit(submission(), "anonymous")
+        lease = await queue.claim(WORKER, 5)
+        assert lease is not None
+        await queue.finish(lease, verdict())
+        paths.append(f"/v1/jobs/{job.id}")
+    _, _, body = await answers_a_second(port, paths, 1)
     content = folder / "body"
     content.write_bytes(body)
     bare_port = free_port()
@@ -135,11 +141,11 @@ async def status_queries(
     our_cpu_us, their_cpu_us = [], []
     for _ in range(ROUNDS):
         used_s = cpu_s(api_pid)
-        rate, count, _ = await answers_a_second(port, path, ROUND_S)
+        rate, count, _ = await answers_a_second(port, paths, ROUND_S)
         ours.append(rate)
         our_cpu_us.append((cpu_s(api_pid) - used_s) / count * 1e6)
         used_s = cpu_s(bare.pid)
-        rate, count, same = await answers_a_second(bare_port, path, ROUND_S)
+        rate, count, same = await answers_a_second(bare_port, paths, ROUND_S)
         assert same == body
         theirs.append(rate)
         their_cpu_us.append((cpu_s(bare.pid) - used_s) / count * 1e6)
@@ -341,7 +347,7 @@ async def connected(url: str) -> AsyncIterator[tuple[JobQueue, Redis]]:
     await queue.close()
 
 
-async def measure(folder: Path, queued: int) -> dict[str, object]:
+async def measure(folder: Path, queued: int, only: str | None) -> dict[str, object]:
     with processes(folder) as (url, port, api_pid):
         await listening(port)
         async with connected(url) as (queue, client):
@@ -357,6 +363,8 @@ async def measure(folder: Path, queued: int) -> dict[str, object]:
                 ("many_wait", lambda: many_wait(queue, port)),
                 ("long_queue", lambda: long_queue(url, queued)),
             ):
+                if only not in (None, name):
+                    continue
                 before = os.getloadavg()[0]
                 report[name] = await part() | {"load_average_before": round(before, 2)}
                 print(json.dumps({name: report[name]}, indent=1), flush=True)
@@ -367,6 +375,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("bench/results/queue_load.json"))
     parser.add_argument("--queued", type=int, default=100_000)
+    parser.add_argument("--only", help="one part, such as status_queries")
     options = parser.parse_args()
     machine = {
         "cpus": os.cpu_count(),
@@ -375,7 +384,7 @@ def main() -> None:
         "load_average_before": os.getloadavg(),
     }
     with tempfile.TemporaryDirectory(prefix="queue-load-") as name:
-        report = asyncio.run(measure(Path(name), options.queued))
+        report = asyncio.run(measure(Path(name), options.queued, options.only))
     machine["load_average_after"] = os.getloadavg()
     options.out.write_text(json.dumps({"machine": machine, **report}, indent=1) + "\n")
 

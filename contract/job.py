@@ -96,6 +96,18 @@ class JobSummary(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """A job as a status query wants it: its verdict as bytes that were written once."""
+
+    job: Job
+    """Without its verdict."""
+    verdict: bytes | None
+    """JSON, without raw samples and review; None also where it names artifacts."""
+    review: bytes | None
+    """JSON, with the verdict."""
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """A worker's right to one attempt at a job. Every write is checked against it."""
 
@@ -144,13 +156,13 @@ class WorkerInfo(BaseModel):
     python: str
     """`3.11`: whose grammar submissions are checked with."""
     sandbox_level: int
-    job: str | None = None
-    state: WorkerState = WorkerState.STARTING
-    heartbeat_at: datetime | None = None
     ranked: bool = False
     """Whether it takes ranked jobs: it has a GPU, and its sandbox is as tight as they need."""
+    job: str | None = None
+    state: WorkerState = WorkerState.STARTING
     reason: str | None = None
     """Why it takes no jobs, where it is `unhealthy`: what its GPU failed in."""
+    heartbeat_at: datetime | None = None
 
     def takes(self, mode: Mode) -> bool:
         """Whether it is fit for jobs of a mode."""

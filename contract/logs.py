@@ -5,6 +5,8 @@ import logging
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 
+_to_json = json.JSONEncoder(default=str).encode
+
 
 class PairsFormatter(logging.Formatter):
     """Writes what a call gave as `extra` behind its message, each value as JSON."""
@@ -12,7 +14,7 @@ class PairsFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return one line, and the traceback below it where there is one."""
         pairs = " ".join(
-            f"{name}={json.dumps(value, default=str)}"
+            f"{name}={_to_json(value)}"
             for name, value in vars(record).items()
             if name not in _STANDARD
         )

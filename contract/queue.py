@@ -56,6 +56,7 @@ from contract.records import (
     headline_of,
     job_from,
     lease_from,
+    shown_of,
     summary_from,
     worker_from,
 )
@@ -159,7 +160,7 @@ class JobQueue:
         if reply is None:
             raise JobNotFound(job_id)
         record, verdict = reply
-        return job_from(record, verdict)
+        return job_from(record, zlib.decompress(verdict) if verdict else None)
 
     async def source(self, job_id: str) -> bytes | None:
         """Return the source as it was sent, None for a built-in kernel or an unknown job."""
@@ -362,8 +363,9 @@ class JobQueue:
         await self._write(
             lease,
             scripts.FINISH,
-            VERDICT.dump_json(verdict),
+            zlib.compress(VERDICT.dump_json(verdict)),
             headline_of(verdict).model_dump_json(),
+            *shown_of(verdict),
             *(zlib.compress(text.encode()) for text in (artifacts or {}).values()),
             outcome=verdict.outcome,
             ranked=found_in(lease.submission, verdict),

@@ -16,6 +16,7 @@ from contract.job import (
     JobState,
     JobSummary,
     Lease,
+    Look,
     Progress,
     WorkerInfo,
 )
@@ -67,6 +68,21 @@ def job_from(record: Record, verdict: bytes | None = None) -> Job:
         verdict=VERDICT.validate_json(verdict) if verdict else None,
         error=Fault.model_validate_json(error) if error else None,
     )
+
+
+def look_from(reply: Sequence[Any]) -> Look:
+    """Read a job that is looked at."""
+    record, (verdict, review) = reply
+    return Look(job=job_from(record), verdict=verdict, review=review)
+
+
+def shown_of(verdict: Verdict) -> tuple[bytes, bytes]:
+    """Return what everybody sees of a verdict, and its review, both as JSON.
+
+    Raw samples are for who asks for them, a review for admins.
+    """
+    unseen = {"review": True, "cases": {"__all__": {"timing": {"samples_us": True}}}}
+    return VERDICT.dump_json(verdict, exclude=unseen), to_json(verdict.review)
 
 
 def summary_from(record: Record) -> JobSummary:

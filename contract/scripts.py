@@ -52,6 +52,18 @@ return found and {found, redis.call('GET', key('verdict', given.id))}
 """
 )
 
+LOOK = (
+    PRELUDE
+    + """
+local looks = {}
+for index, id in ipairs(given.ids) do
+  local found = record(id)
+  looks[index] = found and {found, redis.call('HMGET', key('shown', id), 'verdict', 'review')}
+end
+return looks
+"""
+)
+
 SOURCE = PRELUDE + "return redis.call('GET', key('source', given.id))"
 
 ARTIFACT = PRELUDE + "return redis.call('HGET', key('artifacts', given.id), given.name)"
@@ -218,8 +230,12 @@ local how = lost(given.id)
 if how then return how end
 redis.call('SET', key('verdict', given.id), ARGV[2])
 redis.call('HSET', key('job', given.id), 'headline', ARGV[3])
+-- One with artifacts is read as a whole: their names have to become paths.
+if #given.artifacts == 0 then
+  redis.call('HSET', key('shown', given.id), 'verdict', ARGV[4], 'review', ARGV[5])
+end
 for index, name in ipairs(given.artifacts) do
-  redis.call('HSET', key('artifacts', given.id), name, ARGV[3 + index])
+  redis.call('HSET', key('artifacts', given.id), name, ARGV[5 + index])
 end
 count('verdict:' .. given.outcome)
 if given.ranked then rank(given.id, given.ranked) end

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pydantic import SecretStr
 
 from contract.errors import JobNotFound, NotAllowed, NotAuthenticated, QueueUnavailable
-from contract.job import Job
+from contract.job import Job, Look
 from contract.keys import ANONYMOUS, ApiKey, KeyStore, Role
+from contract.looks import Looks
 from contract.queue import JobQueue
 
 BELIEVED_S = 1.0
@@ -46,6 +47,11 @@ class Caller:
     def sees(self, owner: str) -> bool:
         """Whether jobs of this owner are there for the caller."""
         return self.role is Role.ADMIN or owner == self.owner
+
+    @property
+    def reviews(self) -> bool:
+        """Whether the caller is shown what in a file a person should look at."""
+        return self.role is Role.ADMIN
 
 
 ANYBODY = Caller(ANONYMOUS, Role.ADMIN)
@@ -123,7 +129,22 @@ async def job_of(queue: JobQueue, job_id: str, caller: Caller) -> Job:
         JobNotFound: there is none, or it is somebody else's: no answer tells these apart.
 
     """
-    job = await queue.get(job_id)
+    return _seen(await queue.get(job_id), caller)
+
+
+async def look_of(looks: Looks, job_id: str, caller: Caller) -> Look:
+    """Look at a job that the caller may see.
+
+    Raises:
+        JobNotFound: as `job_of`.
+
+    """
+    look = await looks.at(job_id)
+    _seen(look.job, caller)
+    return look
+
+
+def _seen(job: Job, caller: Caller) -> Job:
     if not caller.sees(job.owner):
-        raise JobNotFound(job_id)
+        raise JobNotFound(job.id)
     return job

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from contract.errors import QueueUnavailable
 from contract.keys import KeyStore
+from contract.looks import Looks
 from contract.operations import Operations
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
@@ -16,6 +17,7 @@ from service.access import Access
 from service.admission import Admission
 from service.callback_address import CallbackAddresses
 from service.callbacks import Courier
+from service.dependencies import Parts
 from service.metrics import Metrics
 from service.middleware import Observe, SameSite
 from service.openapi import VERSION, description_of
@@ -42,13 +44,17 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         queue = JobQueue.connect(queue_settings)
-        app.state.queue = queue
-        app.state.access = Access(
-            KeyStore(queue.store), public=public, starter_key=settings.starter_key
-        )
-        app.state.operations = Operations(queue.store)
         addresses = CallbackAddresses(settings.callback_private)
-        app.state.admission = Admission(queue, settings, addresses)
+        app.state.parts = Parts(
+            access=Access(KeyStore(queue.store), public=public, starter_key=settings.starter_key),
+            admission=Admission(queue, settings, addresses),
+            looks=Looks(queue.store),
+            metrics=metrics,
+            operations=Operations(queue.store),
+            queue=queue,
+            settings=settings,
+            stopping=app.state.stopping,
+        )
         tasks = (
             asyncio.create_task(_reap(queue, queue_settings.beat_s, app.state.stopping)),
             asyncio.create_task(Courier(queue, settings, addresses).run(app.state.stopping)),
@@ -60,6 +66,7 @@ def create_app(
         addresses.close()
         await queue.close()
 
+    metrics = Metrics()
     app = FastAPI(
         title="halfbyte",
         summary="Evaluates kernels for NVFP4 grouped GEMM",
@@ -67,15 +74,14 @@ def create_app(
         lifespan=lifespan,
         redirect_slashes=False,
     )
-    app.state.settings = settings
-    app.state.metrics = Metrics()
     app.state.stopping = asyncio.Event()
     add_handlers(app, settings)
-    for router in (submitting, jobs, operations, leaderboards, ranked, about):
+    # The first is found the soonest.
+    for router in (jobs, submitting, operations, leaderboards, ranked, about):
         app.include_router(router)
     app.openapi = description_of(app)  # type: ignore[method-assign]
     app.add_middleware(SameSite, loopback_only=not (public or settings.trusted_network))
-    app.add_middleware(Observe, metrics=app.state.metrics)
+    app.add_middleware(Observe, metrics=metrics)
     return app
 
 

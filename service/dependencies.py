@@ -1,13 +1,16 @@
 """What routes are handed: who asks, and the parts of the running application."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.openapi.models import HTTPBearer as HTTPBearerModel
+from fastapi.security.base import SecurityBase
+from fastapi.security.utils import get_authorization_scheme_param
 
 from contract.keys import Role
+from contract.looks import Looks
 from contract.operations import Operations
 from contract.queue import JobQueue
 from service.access import Access, Caller
@@ -16,56 +19,72 @@ from service.metrics import Metrics
 from service.settings import ServiceSettings
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a running application; routes that are asked often take them all at once."""
+
+    access: Access
+    admission: Admission
+    looks: Looks
+    metrics: Metrics
+    operations: Operations
+    queue: JobQueue
+    settings: ServiceSettings
+    stopping: asyncio.Event
+
+
+def parts_of(request: Request) -> Parts:
+    """Return the parts of the application that a request came to."""
+    parts: Parts = request.app.state.parts
+    return parts
+
+
 async def _queue(request: Request) -> JobQueue:
-    queue: JobQueue = request.app.state.queue
-    return queue
+    return parts_of(request).queue
 
 
 async def _admission(request: Request) -> Admission:
-    admission: Admission = request.app.state.admission
-    return admission
+    return parts_of(request).admission
 
 
 async def _settings(request: Request) -> ServiceSettings:
-    settings: ServiceSettings = request.app.state.settings
-    return settings
+    return parts_of(request).settings
 
 
 async def _metrics(request: Request) -> Metrics:
-    metrics: Metrics = request.app.state.metrics
-    return metrics
+    return parts_of(request).metrics
 
 
 async def _stopping(request: Request) -> asyncio.Event:
-    stopping: asyncio.Event = request.app.state.stopping
-    return stopping
-
-
-_bearer = HTTPBearer(
-    auto_error=False, description="A key, `hb_...`; none is needed while the service has no keys."
-)
-
-
-def _caller(role: Role) -> Callable[..., Awaitable[Caller]]:
-    async def with_role(
-        request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
-    ) -> Caller:
-        access: Access = request.app.state.access
-        caller = await access.caller(None if given is None else given.credentials)
-        caller.require(role)
-        return caller
-
-    return with_role
+    return parts_of(request).stopping
 
 
 async def _operations(request: Request) -> Operations:
-    operations: Operations = request.app.state.operations
-    return operations
+    return parts_of(request).operations
 
 
-Reader = Annotated[Caller, Depends(_caller(Role.READ))]
-Submitter = Annotated[Caller, Depends(_caller(Role.SUBMIT))]
-Administrator = Annotated[Caller, Depends(_caller(Role.ADMIN))]
+class _CallerOf(SecurityBase):
+    """Takes the bearer token of a request, and is described as what it asks for."""
+
+    def __init__(self, role: Role) -> None:
+        self.model = HTTPBearerModel(
+            description="A key, `hb_...`; none is needed while the service has no keys."
+        )
+        self.scheme_name = "HTTPBearer"
+        self._role = role
+
+    async def __call__(self, request: Request) -> Caller:
+        scheme, token = get_authorization_scheme_param(request.headers.get("Authorization"))
+        caller = await parts_of(request).access.caller(
+            token if token and scheme.lower() == "bearer" else None
+        )
+        caller.require(self._role)
+        return caller
+
+
+Reader = Annotated[Caller, Depends(_CallerOf(Role.READ))]
+Submitter = Annotated[Caller, Depends(_CallerOf(Role.SUBMIT))]
+Administrator = Annotated[Caller, Depends(_CallerOf(Role.ADMIN))]
 Queue = Annotated[JobQueue, Depends(_queue)]
 Admissions = Annotated[Admission, Depends(_admission)]
 Operating = Annotated[Operations, Depends(_operations)]

@@ -1,5 +1,6 @@
 """What is done for every request: refuse other sites' pages, count, log."""
 
+import functools
 import ipaddress
 import logging
 import time
@@ -43,7 +44,9 @@ class Observe:
             duration_s = time.perf_counter() - started
             route = getattr(scope.get("route"), "path", "none")
             self._metrics.request_answered(scope["method"], route, status, duration_s)
-            log.info(
+            looked = scope["method"] in SAFE_METHODS and status < 400
+            log.log(
+                logging.DEBUG if looked else logging.INFO,  # polls would drown all else
                 "request",
                 extra={
                     "method": scope["method"],
@@ -72,7 +75,7 @@ class SameSite:
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             host, origin = headers.get("host", ""), headers.get("origin")
-            if self._loopback_only and host and not is_loopback(_hostname(host)):
+            if self._loopback_only and host and not _names_loopback(host):
                 refusal = status_problem(421, f"this service is not {host}, but localhost")
                 return await refusal(scope, receive, send)
             if scope["method"] not in SAFE_METHODS and not _same_site(origin, host):
@@ -85,11 +88,12 @@ def _same_site(origin: str | None, host: str) -> bool:
     return origin is None or origin.partition("://")[2].lower() == host.lower()
 
 
-def _hostname(host: str) -> str:
+@functools.lru_cache(maxsize=64)
+def _names_loopback(host: str) -> bool:
     try:
-        return urlsplit(f"//{host}").hostname or ""
+        return is_loopback(urlsplit(f"//{host}").hostname or "")
     except ValueError:
-        return ""
+        return False
 
 
 def is_loopback(host: str) -> bool:

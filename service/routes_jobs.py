@@ -6,21 +6,36 @@ import logging
 from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from contract.deliveries import Deliveries, DeliveryLog
 from contract.errors import JobNotFound
-from contract.job import Job, JobState
+from contract.job import JobState
 from contract.keys import Role
 from contract.queue import JobQueue
 from contract.submission import Mode
-from service.access import job_of
-from service.dependencies import Operating, Queue, Reader, Settings, Stopping, Submitter
+from service.access import job_of, look_of
+from service.dependencies import (
+    Parts,
+    Queue,
+    Reader,
+    Settings,
+    Stopping,
+    Submitter,
+    parts_of,
+)
 from service.openapi import problems
 from service.problem_document import status_problem
-from service.views import JobList, JobView, job_list, job_response, json_response
+from service.views import (
+    JobList,
+    JobView,
+    job_list,
+    job_response,
+    json_response,
+    look_json,
+)
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 log = logging.getLogger(__name__)
@@ -39,7 +54,7 @@ EVENT = {
 NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 
 
-class Look(BaseModel):
+class Watch(BaseModel):
     """How to look at a job."""
 
     model_config = ConfigDict(extra="forbid")
@@ -62,6 +77,39 @@ class Filters(BaseModel):
     cursor: str | None = Field(None, pattern="^[0-9]{1,15}$")
 
 
+@router.get("/{job_id}", response_model=JobView, responses=problems(404, 422, 503))
+async def job(
+    request: Request, job_id: str, caller: Reader, watch: Annotated[Watch, Query()]
+) -> Response:
+    """Look at a job, at once or when it has ended."""
+    parts = parts_of(request)
+    look = await look_of(parts.looks, job_id, caller)
+    if watch.wait and not look.job.state.ended:
+        await _end_of(parts, job_id, watch.wait)
+        look = await look_of(parts.looks, job_id, caller)
+    state = look.job.state
+    if state is JobState.FINISHED and (watch.samples or look.verdict is None):
+        job = await parts.queue.get(job_id)
+        return job_response(job, samples=watch.samples, review=caller.reviews)
+    queued = state is JobState.QUEUED
+    guess_s = (await parts.operations.figures()).estimated_start_s(look.job) if queued else None
+    body = look_json(look, review=caller.reviews, estimated_start_s=guess_s)
+    return Response(body, media_type="application/json")
+
+
+async def _end_of(parts: Parts, job_id: str, wait_s: float) -> None:
+    """Return once the job has ended, the time is up or the service stops."""
+    ended = asyncio.create_task(parts.queue.wait(job_id, wait_s))
+    stopped = asyncio.create_task(parts.stopping.wait())
+    try:
+        await asyncio.wait((ended, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if ended.done():
+            await ended
+    finally:
+        ended.cancel()
+        stopped.cancel()
+
+
 @router.get("", response_model=JobList, responses=problems(422, 503))
 async def jobs(queue: Queue, caller: Reader, filters: Annotated[Filters, Query()]) -> Response:
     """List jobs, the newest first; one's own, or everybody's for an admin."""
@@ -73,38 +121,6 @@ async def jobs(queue: Queue, caller: Reader, filters: Annotated[Filters, Query()
     return json_response(job_list(page, cursor))
 
 
-@router.get("/{job_id}", response_model=JobView, responses=problems(404, 422, 503))
-async def job(
-    job_id: str,
-    queue: Queue,
-    operations: Operating,
-    caller: Reader,
-    stopping: Stopping,
-    look: Annotated[Look, Query()],
-) -> Response:
-    """Look at a job, at once or when it has ended."""
-    found = await job_of(queue, job_id, caller)
-    if look.wait and not found.state.ended:
-        found = await _job_at_its_end(queue, job_id, look.wait, stopping)
-    queued = found.state is JobState.QUEUED
-    guess_s = (await operations.figures()).estimated_start_s(found) if queued else None
-    return job_response(found, samples=look.samples, estimated_start_s=guess_s)
-
-
-async def _job_at_its_end(
-    queue: JobQueue, job_id: str, wait_s: float, stopping: asyncio.Event
-) -> Job:
-    """Return the job once it ended, or as it is when the time is up or the service stops."""
-    ended = asyncio.create_task(queue.wait(job_id, wait_s))
-    stopped = asyncio.create_task(stopping.wait())
-    try:
-        await asyncio.wait((ended, stopped), return_when=asyncio.FIRST_COMPLETED)
-        return await (ended if ended.done() else queue.get(job_id))
-    finally:
-        ended.cancel()
-        stopped.cancel()
-
-
 @router.delete("/{job_id}", response_model=JobView, responses=problems(404, 503))
 async def cancel(job_id: str, queue: Queue, caller: Submitter) -> Response:
     """Cancel a queued or running job; one that has ended stays as it is."""
@@ -113,7 +129,7 @@ async def cancel(job_id: str, queue: Queue, caller: Submitter) -> Response:
     log.info(
         "job cancel asked", extra={"job": job_id, "by": caller.owner, "state": cancelled.state}
     )
-    return job_response(cancelled)
+    return job_response(cancelled, review=caller.reviews)
 
 
 @router.get(

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from contract.device import DEVICES
-from contract.job import Headline, Job, JobSummary, WorkerInfo
+from contract.job import Headline, Job, JobSummary, Look, WorkerInfo
 from contract.operations import Figures
 from contract.problem import Problem
 from contract.submission import Limits, Mode, RequestLimits
@@ -149,22 +149,37 @@ def json_response(view: BaseModel | ProblemView, status: int = 200) -> Response:
 def job_response(
     job: Job,
     status: int = 200,
+    *,
     samples: bool = False,
+    review: bool = False,
     headers: Mapping[str, str] | None = None,
-    estimated_start_s: float | None = None,
 ) -> Response:
-    """Return a job; raw samples only where they are asked for."""
-    body = job_json(job, samples, estimated_start_s)
+    """Return a job, with what only some see of its verdict where the caller does."""
+    body = job_json(job, samples=samples, review=review)
     return Response(body, status, headers, media_type="application/json")
 
 
-def job_json(job: Job, samples: bool = False, estimated_start_s: float | None = None) -> str:
+def job_json(job: Job, *, samples: bool = False, review: bool = False) -> str:
     """Return a job as clients and callbacks get it."""
     links = Links.of(job)
-    view = JobView(**dict(job) | {"verdict": with_paths(job.verdict, links)}, links=links)
-    view = view.model_copy(update={"estimated_start_s": estimated_start_s})
+    verdict = with_paths(job.verdict, links)
+    if verdict is not None and not review:
+        verdict = verdict.model_copy(update={"review": ()})
+    view = JobView(**dict(job) | {"verdict": verdict}, links=links)
     unseen = None if samples else {"verdict": {"cases": {"__all__": {"timing": {"samples_us"}}}}}
     return view.model_dump_json(exclude=unseen)
+
+
+def look_json(look: Look, *, review: bool, estimated_start_s: float | None) -> bytes:
+    """Return what `job_json` does, without reading what was written as JSON."""
+    view = JobView.model_construct(
+        **dict(look.job), links=Links.of(look.job), estimated_start_s=estimated_start_s
+    )
+    if look.verdict is None or look.review is None:
+        return view.model_dump_json().encode()
+    flags = look.review if review else b"[]"
+    head = view.model_dump_json(exclude={"verdict"}).encode()
+    return b'%s,"verdict":%s,"review":%s}}' % (head[:-1], look.verdict[:-1], flags)
 
 
 def with_paths(verdict: Verdict | None, links: Links) -> Verdict | None:
