@@ -29,7 +29,8 @@ from contract.store import Store
 ANONYMOUS = "anonymous"
 """Who owns the jobs of a service without keys."""
 _TOKEN = re.compile("hb_([0-9a-f]{12})_([0-9a-f]{64})")
-_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""What somebody may be called."""
 
 MAKE_KEY = """
 local function make_key(id, name, role, digest)
@@ -132,7 +133,7 @@ class KeyStore:
             ValueError: the name is not 1 to 64 letters, digits, `.`, `_` and `-`.
 
         """
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             raise ValueError("a name has 1 to 64 letters, digits, '.', '_' and '-'")
         token = draw_token()
         kept = kept_of(token)

@@ -1,11 +1,14 @@
 """Submitting: JSON, a form, or a raw file."""
 
 import logging
+from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 
 from contract.job import Job
+from contract.keys import NAME
+from service.access import ANYBODY, Caller
 from service.dependencies import Admissions, Figures, Settings, Submitter
 from service.job_request import JobRequest
 from service.metrics import Metrics
@@ -20,6 +23,23 @@ Key = Annotated[
     str | None,
     Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern="^[!-~]+$"),
 ]
+
+
+async def _sender(
+    caller: Submitter,
+    name: Annotated[
+        str | None,
+        Header(
+            alias="Halfbyte-Name",
+            pattern=f"^{NAME.pattern}$",
+            description="Whose the job is, while the service has no keys. It proves nothing.",
+        ),
+    ] = None,
+) -> Caller:
+    return caller if name is None or caller is not ANYBODY else replace(caller, owner=name)
+
+
+Sender = Annotated[Caller, Depends(_sender)]
 REFUSALS = problems(400, 413, 415, 422, 429, 503)
 LOCATION = {"headers": {"Location": {"description": "The job", "schema": {"type": "string"}}}}
 RESPONSES = {202: LOCATION, **REFUSALS}
@@ -35,7 +55,7 @@ RESPONSES = {202: LOCATION, **REFUSALS}
 async def submit(
     request: Request,
     settings: Settings,
-    caller: Submitter,
+    caller: Sender,
     admission: Admissions,
     metrics: Figures,
     key: Key = None,
@@ -55,7 +75,7 @@ async def submit(
 async def upload(
     request: Request,
     settings: Settings,
-    caller: Submitter,
+    caller: Sender,
     admission: Admissions,
     metrics: Figures,
     key: Key = None,

@@ -200,3 +200,20 @@ async def test_keys_are_believed_while_redis_is_away(tmp_path):
             assert (await http.get("/metrics")).status_code == 401
     finally:
         server.end()
+
+
+async def test_without_keys_who_sends_a_job_may_say_whose_it_is(http, queue):
+    answer = await http.post("/v1/jobs", json={}, headers={"Halfbyte-Name": "ann.b-1"})
+    assert answer.json()["owner"] == "ann.b-1"
+    assert (await http.post("/v1/jobs", json={})).json()["owner"] == "anonymous"
+    for wrong in ("", "=1+1", "a b", "x" * 65, "-ann"):
+        answer = await http.post("/v1/jobs", json={}, headers={"Halfbyte-Name": wrong})
+        (error,) = problem_in(answer).errors
+        assert (answer.status_code, error.field) == (422, "Halfbyte-Name")
+
+
+async def test_with_keys_a_job_belongs_to_the_name_of_the_key(queue_settings, keys):
+    _, bob = await keys.make("bob")
+    async with serving(queue_settings) as http:
+        answer = await http.post("/v1/jobs", json={}, headers=bob | {"Halfbyte-Name": "ann"})
+    assert answer.json()["owner"] == "bob"
