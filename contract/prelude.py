@@ -17,7 +17,7 @@ Keys, all under the prefix
     idempotency:OWNER:KEY hash: job and digest                  watched quiet   may one reap?
     counters              hash: see figures.py                  spent:OWNER     ms on GPUs by minute
     keys key:ID secrets   see keys.py                           drain:WORKER    asked to drain
-    artifacts:ID          hash: compressed texts by name
+    artifacts:ID          hash: compressed texts by name        session:DIGEST  see sessions.py
     callbacks             zset: see deliveries.py, by due time  delivery:ID     hash: attempts
     Keys of a job have no TTL while it is queued or running, and the retention from its end on.
 """

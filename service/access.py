@@ -17,6 +17,7 @@ from contract.job import Job, Look
 from contract.keys import ANONYMOUS, ApiKey, KeyStore, Role
 from contract.looks import Looks
 from contract.queue import JobQueue
+from contract.sessions import Sessions, is_session
 
 BELIEVED_S = 1.0
 
@@ -63,16 +64,19 @@ STARTER = Caller("starter", Role.READ)
 class Access:
     """Tells callers from strangers."""
 
-    def __init__(self, keys: KeyStore, *, public: bool, starter_key: SecretStr | None) -> None:
+    def __init__(
+        self, keys: KeyStore, sessions: Sessions, *, public: bool, starter_key: SecretStr | None
+    ) -> None:
         """Ask for a key in any case where `public`, else from the first one on."""
         self._keys = keys
+        self._sessions = sessions
         self._closed = public
         self._starter_key = starter_key
         self._open_until: float | None = None
         self._believed: dict[str, tuple[float, ApiKey]] = {}
 
     async def caller(self, token: str | None) -> Caller:
-        """Return who presents a token, or none.
+        """Return who presents a token, that of a key or of a session, or none.
 
         Raises:
             NotAuthenticated: a key is needed, and this is none.
@@ -105,7 +109,8 @@ class Access:
         if key is not None and time.monotonic() < until:
             return key
         try:
-            key = await self._keys.holder(token)
+            known = self._sessions if is_session(token) else self._keys
+            key = await known.holder(token)
         except QueueUnavailable:
             if key is None:
                 raise

@@ -12,6 +12,7 @@ from contract.keys import KeyStore
 from contract.looks import Looks
 from contract.operations import Operations
 from contract.queue import JobQueue
+from contract.sessions import Sessions
 from contract.settings import QueueSettings
 from service.access import Access
 from service.admission import Admission
@@ -46,7 +47,12 @@ def create_app(
         queue = JobQueue.connect(queue_settings)
         addresses = CallbackAddresses(settings.callback_private)
         app.state.parts = Parts(
-            access=Access(KeyStore(queue.store), public=public, starter_key=settings.starter_key),
+            access=Access(
+                KeyStore(queue.store),
+                Sessions(queue.store),
+                public=public,
+                starter_key=settings.starter_key,
+            ),
             admission=Admission(queue, settings, addresses),
             looks=Looks(queue.store),
             metrics=metrics,

@@ -18,6 +18,8 @@ from service.admission import Admission
 from service.metrics import Metrics
 from service.settings import ServiceSettings
 
+SESSION_COOKIE = "halfbyte_session"
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -64,7 +66,11 @@ async def _operations(request: Request) -> Operations:
 
 
 class _CallerOf(SecurityBase):
-    """Takes the bearer token of a request, and is described as what it asks for."""
+    """Takes the bearer token of a request, and is described as what it asks for.
+
+    A browser presents the session of a person who signed in; `SameSite` keeps other sites from
+    making use of that.
+    """
 
     def __init__(self, role: Role) -> None:
         self.model = HTTPBearerModel(
@@ -74,10 +80,13 @@ class _CallerOf(SecurityBase):
         self._role = role
 
     async def __call__(self, request: Request) -> Caller:
-        scheme, token = get_authorization_scheme_param(request.headers.get("Authorization"))
-        caller = await parts_of(request).access.caller(
-            token if token and scheme.lower() == "bearer" else None
-        )
+        authorization = request.headers.get("Authorization")
+        if authorization is None:
+            token = request.cookies.get(SESSION_COOKIE)
+        else:
+            scheme, presented = get_authorization_scheme_param(authorization)
+            token = presented if presented and scheme.lower() == "bearer" else None
+        caller = await parts_of(request).access.caller(token)
         caller.require(self._role)
         return caller
 

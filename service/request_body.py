@@ -4,7 +4,7 @@ Bytes are counted as they arrive, so that no more is held than may be accepted. 
 are never decoded.
 """
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import NamedTuple
 
 from fastapi import Request
@@ -30,6 +30,15 @@ class MalformedForm(EvaluationError):
 
 class UnsupportedBody(EvaluationError):
     """The content type is not accepted here."""
+
+
+class SentFile(NamedTuple):
+    """A file in a form."""
+
+    name: str
+    """Of the part."""
+    filename: str | None
+    content: bytes
 
 
 class SentJob(NamedTuple):
@@ -76,7 +85,9 @@ async def read_upload(request: Request, settings: ServiceSettings) -> SentJob:
     fields = list(request.query_params.multi_items())
     filename = None
     if _is_form(request):
-        source, filename, in_form = await _read_form(request, settings)
+        files, in_form = await read_form(request, settings)
+        file = _the_file(files)
+        source, filename = file.content, file.filename
         fields += in_form
     else:
         limit = settings.limits.source_bytes
@@ -87,9 +98,17 @@ async def read_upload(request: Request, settings: ServiceSettings) -> SentJob:
     return SentJob(JobRequest.of(named), source)
 
 
-async def _read_form(
+async def read_form(
     request: Request, settings: ServiceSettings
-) -> tuple[bytes, str | None, list[tuple[str, str]]]:
+) -> tuple[Sequence[SentFile], list[tuple[str, str]]]:
+    """Read a multipart form with one file at most: the files and the texts in it.
+
+    Raises:
+        UnsupportedBody, MalformedForm, SourceTooLarge: it is none, or too large.
+
+    """
+    if not _is_form(request):
+        raise UnsupportedBody("send multipart/form-data here")
     limit = settings.limits.source_bytes + settings.fields_bytes
     parser = MultiPartParser(
         request.headers,
@@ -105,20 +124,25 @@ async def _read_form(
     except UnicodeError as error:
         raise MalformedForm(f"the charset of the form does not fit: {error}") from None
     try:
-        file = _file_of(form)
-        return await file.read(), file.filename, _texts_of(form)
+        return await _files_of(form), _texts_of(form)
     finally:
         await form.close()
 
 
-def _file_of(form: FormData) -> UploadFile:
-    files = [(name, part) for name, part in form.multi_items() if isinstance(part, UploadFile)]
+async def _files_of(form: FormData) -> Sequence[SentFile]:
+    return [
+        SentFile(name, part.filename, await part.read())
+        for name, part in form.multi_items()
+        if isinstance(part, UploadFile)
+    ]
+
+
+def _the_file(files: Sequence[SentFile]) -> SentFile:
     if not files:
         raise InvalidSubmission("file", "send the file as a part: curl -F file=@kernel.py ...")
-    name, file = files[0]
-    if name != "file":
-        raise InvalidSubmission(name, "unknown field; the part with the file is `file`")
-    return file
+    if files[0].name != "file":
+        raise InvalidSubmission(files[0].name, "unknown field; the part with the file is `file`")
+    return files[0]
 
 
 def _texts_of(form: FormData) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -12,11 +12,11 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from contract.deliveries import Deliveries, DeliveryLog
 from contract.errors import JobNotFound
-from contract.job import JobState
+from contract.job import JobState, JobSummary
 from contract.keys import Role
 from contract.queue import JobQueue
 from contract.submission import Mode
-from service.access import job_of, look_of
+from service.access import Caller, job_of, look_of
 from service.dependencies import (
     Parts,
     Queue,
@@ -113,12 +113,19 @@ async def _end_of(parts: Parts, job_id: str, wait_s: float) -> None:
 @router.get("", response_model=JobList, responses=problems(422, 503))
 async def jobs(queue: Queue, caller: Reader, filters: Annotated[Filters, Query()]) -> Response:
     """List jobs, the newest first; one's own, or everybody's for an admin."""
+    page, cursor = await jobs_seen(queue, caller, filters)
+    return json_response(job_list(page, cursor))
+
+
+async def jobs_seen(
+    queue: JobQueue, caller: Caller, filters: Filters
+) -> tuple[Sequence[JobSummary], str | None]:
+    """Return the jobs that a caller may see, and the cursor of the next page."""
     if filters.owner is None and caller.role is not Role.ADMIN:
         filters.owner = caller.owner
     if filters.owner is not None and not caller.sees(filters.owner):
-        return json_response(job_list((), None))
-    page, cursor = await queue.list(**dict(filters))
-    return json_response(job_list(page, cursor))
+        return (), None
+    return await queue.list(**dict(filters))
 
 
 @router.delete("/{job_id}", response_model=JobView, responses=problems(404, 503))
