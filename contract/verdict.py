@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from kernels.measurement import Comparison, Timing
+from kernels.measurement import Calibration, Comparison, Timing
 from kernels.problem import Distribution
 
 Outcome = Literal[
@@ -148,6 +148,8 @@ class _Verdict(BaseModel):
     """
     reproduce: str | None = None
     """A request body that repeats the first failing case, or the first case."""
+    calibration: Calibration | None = None
+    """What the machine adds to a timed call; null where nothing is timed."""
     hidden: HiddenCases | None = None
     """Null in every mode but `ranked`."""
     kernels: tuple[CompiledKernel, ...] = ()

@@ -64,6 +64,60 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Range:
+    """Some readings of one figure: lowest, median, highest."""
+
+    least: float
+    median: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """What the device's driver said of it around the samples of a case, as NVML has it.
+
+    Read between calls, when the device is ours and busy with checking: a hint at what it did in
+    between. Power is the driver's own average over about a second.
+    """
+
+    readings: int
+    sm_clock_mhz: Range
+    memory_clock_mhz: Range
+    temperature_c: Range
+    power_w: Range
+    throttle_reasons: tuple[str, ...]
+    """What held the clocks down in any reading: `sw_power_cap`, `hw_thermal_slowdown`, ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What a machine adds to every timed call, measured with kernels of our own."""
+
+    overhead_us: float
+    """Median of wall less cover less event."""
+    spread_us: float
+    """p10..p90 of the overhead."""
+    delta_us: float
+    """How far wall and event may drift apart unexplained."""
+    switch_us: float
+    """What of the overhead is switching contexts from the judge's to the runner's and back."""
+    copy_us_per_byte: float
+    flush_us: float
+    """All flushes before a call."""
+    flush_bytes: int
+    """What one of them writes: at least twice the L2."""
+    hidden_us: float
+    """How much launching hides behind the flushes and the switch."""
+    samples: int
+    measured_at: str
+    """RFC 3339, UTC."""
+
+    def cover_us(self, size_bytes: int) -> float:
+        """Return what copying operands and flushing takes when nobody else is on the device."""
+        return self.flush_us + size_bytes * self.copy_us_per_byte
+
+
+@dataclass(frozen=True, slots=True)
 class Timing:
     """Device time of one case in microseconds, and how it was measured."""
 
@@ -81,12 +135,15 @@ class Timing:
     end_to_end_us: float
     """Median of the judge's clock, the overhead included."""
     unstable: bool
+    """The spread stayed wide, or something held the clocks down: see `telemetry`."""
     launch_bound: bool
     tflops: float
     gbytes_per_s: float
     speed_of_light_us: float
     fraction_of_speed_of_light: float
     samples_us: tuple[float, ...] = ()
+    telemetry: Telemetry | None = None
+    """Null where the driver tells nothing."""
 
     def __post_init__(self) -> None:
         """Keep what is no duration out of what becomes JSON.

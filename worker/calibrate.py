@@ -2,15 +2,17 @@
 
 import statistics
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Final
 
 from contract.submission import Limits
+from kernels.measurement import Calibration
 from kernels.problem import Case
 from worker.blame import Failure
 from worker.calls import Calls
 from worker.gpu import GpuGround, staging_cost
 from worker.runner_process import RunnerFailed, RunnerProcess
-from worker.sampling import Calibration, Sample
+from worker.sampling import Sample, delta_of
 from worker.seeds import derive, random_seed
 from worker.timed_road import TimedRoad
 
@@ -59,14 +61,19 @@ def calibrate(
     overheads = [sample.wall_us - sample.event_us for sample in samples]
     deciles = statistics.quantiles(overheads, n=10)
     overhead_us = statistics.median(overheads)
+    spread_us = deciles[8] - deciles[0]
+    switch_us = max(0.0, overhead_us - IDLE_US)
     return Calibration(
         overhead_us=overhead_us,
-        spread_us=deciles[8] - deciles[0],
+        spread_us=spread_us,
+        delta_us=delta_of(spread_us),
+        switch_us=switch_us,
         copy_us_per_byte=copy_us,
         flush_us=flush_us,
         flush_bytes=ground.flush_bytes,
-        hidden_us=flush_us + max(0.0, overhead_us - IDLE_US),
+        hidden_us=flush_us + switch_us,
         samples=len(samples),
+        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 

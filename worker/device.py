@@ -8,12 +8,14 @@ from typing import Final, Protocol
 
 import torch
 
+from kernels.measurement import Calibration
 from worker.ground import CpuGround, Ground
 from worker.road import PlainRoad, Road
 from worker.runner_process import RunnerProcess
-from worker.sampling import Calibration
+from worker.sampling import delta_of
 from worker.sandbox.confinement import SandboxSettings
 from worker.settings import WorkerSettings
+from worker.telemetry import Meter, NoMeter, find_meter
 
 BASIC_ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 EMULATION_ENVIRONMENT: Final = {
@@ -49,6 +51,10 @@ class Device(Protocol):
     def sandbox(self) -> SandboxSettings:
         """The operator's settings, with the device nodes that runners may open."""
 
+    @property
+    def meter(self) -> Meter:
+        """What the device says of itself."""
+
     def calibrate(self, start: Callable[[], RunnerProcess]) -> Calibration | None:
         """Measure what the machine adds to a call; None where nothing is timed."""
 
@@ -63,6 +69,7 @@ class EmulatedDevice:
     """The CPU: correctness only."""
 
     environment = EMULATION_ENVIRONMENT
+    meter = NoMeter()
 
     def __init__(self, settings: WorkerSettings) -> None:
         """Take the sandbox as it is."""
@@ -89,9 +96,10 @@ class Gpu:
         """Make the context and remember how much memory is in use."""
         from worker.gpu import SPARE_BYTES, GpuGround, memory_in_use  # noqa: PLC0415  (a driver)
 
-        self._limits = settings.limits
+        self._settings = settings
         self.ground = GpuGround()
         uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
+        self.meter = find_meter(uuid)
         self.environment = {**BASIC_ENVIRONMENT, "CUDA_VISIBLE_DEVICES": uuid}
         if settings.library_path:
             self.environment["LD_LIBRARY_PATH"] = settings.library_path
@@ -104,7 +112,8 @@ class Gpu:
 
         never = os.eventfd(0, os.EFD_CLOEXEC)
         try:
-            return calibrate(self.ground, start, self._limits, never)
+            found = calibrate(self.ground, start, self._settings.limits, never)
+            return replace(found, delta_us=delta_of(found.spread_us, self._settings.delta_us))
         finally:
             os.close(never)
 

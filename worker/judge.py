@@ -16,14 +16,15 @@ from contract.job import Progress
 from contract.submission import Submission
 from contract.verdict import CaseResult, HiddenCases
 from kernels.compare import merge
-from kernels.measurement import Comparison
+from kernels.measurement import Calibration, Comparison
 from kernels.problem import Case, Distribution
 from worker.blame import Failure
 from worker.calls import Called, Calls
 from worker.plan import Plan
 from worker.review import Flag
-from worker.sampling import Calibration, Sample, timing_of
+from worker.sampling import Sample, timing_of
 from worker.seeds import derive
+from worker.telemetry import Meter, telemetry_of
 
 OWN_CALLS: Final = 2
 """Calls of a case on its own distribution before anything is timed."""
@@ -42,6 +43,7 @@ class Machine:
     device: str
     calibration: Calibration | None
     """None where nothing is timed."""
+    meter: Meter
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,7 @@ class Judge:
         assert calibration is not None
         seed = case_seed(self._seed, tested.index, case)
         samples: list[Sample] = []
+        looks = [self._machine.meter.read()]
         deadline_s = time.monotonic() + SAMPLING_S
         surprise = random.SystemRandom()
         wanted = self._plan.sampling
@@ -164,7 +167,9 @@ class Judge:
             assert isinstance(called, Called)
             assert called.sample is not None
             samples.append(called.sample)
-        timing, disbelief = timing_of(samples, case, self._machine.device, calibration)
+            looks.append(self._machine.meter.read())
+        telemetry = telemetry_of(looks)
+        timing, disbelief = timing_of(samples, case, self._machine.device, calibration, telemetry)
         timed = tested.model_copy(update={"timing": timing})
         return timed if disbelief is None else with_failure(timed, disbelief)
 

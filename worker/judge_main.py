@@ -9,24 +9,23 @@ import logging
 import os
 import queue
 import socket
-import statistics
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 
 from contract.job import Fault, Progress
 from contract.logs import log_to_stderr
-from contract.submission import Mode, Submission
-from contract.verdict import VERDICT, CaseResult, Log, ReviewFlag, Score, Verdict
+from contract.submission import Mode
 from kernels.catalog import candidate_source
-from worker.blame import Failure
 from worker.calls import Calls
 from worker.compilation import Compilation, Compiled
 from worker.device import find_device
 from worker.environment import describe_machine, device_names
-from worker.judge import Judge, Judgement, Machine, case_seed
+from worker.findings import Host, fields_of, verdict_of
+from worker.judge import Judge, Judgement, Machine
 from worker.messages import (
     TO_JUDGE,
     Begin,
@@ -41,16 +40,13 @@ from worker.messages import (
     Unhealthy,
     line,
 )
-from worker.plan import Plan, plan_of
+from worker.plan import plan_of
 from worker.process_tree import adopt_orphans, be_opaque, die_with_parent, kill_strays
-from worker.reproduce import request_body
-from worker.review import WHY, Flag
 from worker.runner_process import Interrupted, RunnerFailed, RunnerProcess
 from worker.sandbox.choose import choose
 from worker.seeds import random_seed
 from worker.settings import WorkerSettings
 from worker.spares import Spares
-from worker.summary import summarise
 
 log = logging.getLogger("halfbyte.judge")
 
@@ -74,6 +70,7 @@ class JudgeProcess:
 
         Raises:
             SandboxUnavailable: none of the wanted level works here.
+            RunnerFailed: what is started to calibrate with did not do what it must.
 
         """
         self._out = out
@@ -84,8 +81,8 @@ class JudgeProcess:
         self._environment = describe_machine(sandbox.description)
         self._sandbox_level = sandbox.level
         self._spares = Spares(sandbox, self._device.environment, settings.limits, settings.spares)
-        calibration = self._device.calibrate(partial(self._spares.start, settings.limits))
-        self._machine = Machine(self._environment.gpu or "cpu", calibration)
+        self._settings = settings
+        self._calibrate()
         self._waiting: queue.SimpleQueue[RunningJob] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._current: RunningJob | None = None
@@ -101,7 +98,7 @@ class JudgeProcess:
                 sandbox_level=self._sandbox_level,
             )
         )
-        while True:
+        for number in count(1):
             job = self._waiting.get()
             end = self._judged(job)
             fault = self._device.prove()
@@ -114,7 +111,17 @@ class JudgeProcess:
             self._send(end)
             if fault is not None:
                 return
+            often = self._settings.recalibrate_jobs
+            if often and number % often == 0:
+                self._calibrate()
             self._spares.fill()
+
+    def _calibrate(self) -> None:
+        """Measure what the machine adds to a call, while no spare starts beside it."""
+        start = partial(self._spares.start, self._settings.limits)
+        found = self._device.calibrate(start)
+        self._machine = Machine(self._environment.gpu or "cpu", found, self._device.meter)
+        self._host = Host(self._environment, self._sandbox_level, self._ground.emulated, found)
 
     def _listen(self) -> None:
         for text in self._messages:
@@ -181,7 +188,8 @@ class JudgeProcess:
                 if cancelled(cancel_fd):
                     raise Interrupted
                 fields = fields_of(submission, plan, seed, step)
-                return Judged(verdict=self._verdict(runner, step.failure, step.review, fields))
+                verdict = verdict_of(self._host, runner, step.failure, step.review, fields)
+                return Judged(verdict=verdict)
             self._send(Progressed(progress=step))
         raise AssertionError("a judge always ends with a judgement")
 
@@ -199,67 +207,13 @@ class JudgeProcess:
                 if cancelled(job.cancel_fd):
                     raise Interrupted
                 fields = {"summary": step.summary, "kernels": step.kernels, "emulated": True}
-                verdict = self._verdict(runner, step.failure, step.review, fields)
+                verdict = verdict_of(self._host, runner, step.failure, step.review, fields)
                 return Judged(verdict=verdict, artifacts=dict(step.artifacts))
             self._send(Progressed(progress=step))
         raise AssertionError("a compilation always ends with what was found")
 
-    def _verdict(
-        self,
-        runner: RunnerProcess,
-        failure: Failure | None,
-        review: Sequence[Flag],
-        found: Mapping[str, object],
-    ) -> Verdict:
-        """Add to what was found the machine, the log and the review."""
-        fields: dict[str, object] = {
-            "environment": self._environment,
-            "sandbox_level": self._sandbox_level,
-            "emulated": self._ground.emulated,
-            "log": Log(
-                stdout=runner.stdout.text(),
-                stderr=runner.stderr.text(),
-                stdout_bytes=runner.stdout.total_bytes,
-                stderr_bytes=runner.stderr.total_bytes,
-                truncated=runner.stdout.truncated or runner.stderr.truncated,
-            ),
-            "review": tuple(
-                ReviewFlag(line=flag.line, word=flag.word, why=WHY[flag.word]) for flag in review
-            ),
-            **found,
-        }
-        if failure is not None:
-            fields |= {"reason": failure.reason, "message": failure.message}
-        outcome = "passed" if failure is None else failure.outcome
-        return VERDICT.validate_python({"outcome": outcome, **fields})
-
     def _send(self, message: FromJudge) -> None:
         self._out.sendall(line(message))
-
-
-def fields_of(submission: Submission, plan: Plan, seed: int, found: Judgement) -> dict[str, object]:
-    """Return what a verdict says of the cases."""
-    failing = next((c for c in found.cases if c.outcome not in (None, "passed")), None)
-    shown = 0 if failing is None else failing.index
-    repeated_seed = case_seed(seed, shown, submission.cases[shown])
-    fields: dict[str, object] = {
-        "summary": summarise(found),
-        "cases": found.cases,
-        "hidden": found.hidden,
-        "seed": f"{seed:032x}",
-        "reproduce": request_body(submission, shown, repeated_seed),
-    }
-    return (
-        fields if found.failure else fields | {"score": score_of(found.cases[plan.first_timed :])}
-    )
-
-
-def score_of(cases: Sequence[CaseResult]) -> Score | None:
-    """Return the geometric mean of the medians, None unless each of the cases was timed."""
-    medians = [case.timing.median_us for case in cases if case.timing is not None]
-    if not medians or len(medians) < len(cases):
-        return None
-    return Score(geomean_us=statistics.geometric_mean(medians))
 
 
 def cancelled(cancel_fd: int) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kernels.measurement import Timing
+from kernels.measurement import Calibration, Telemetry, Timing
 from kernels.problem import Case
 from kernels.roofline import bytes_moved, floor_us, speed_of_light_us
 from worker.blame import Failure
@@ -38,33 +38,17 @@ class Sample:
     """What the runner says it took to issue its work: a hint for `launch_bound` only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """What this machine adds to every call, measured with kernels of our own."""
-
-    overhead_us: float
-    spread_us: float
-    """p10..p90 of the overhead."""
-    copy_us_per_byte: float
-    flush_us: float
-    """All flushes before a call."""
-    flush_bytes: int
-    hidden_us: float
-    """How much launching hides behind the flush and the context switch."""
-    samples: int
-
-    @property
-    def delta_us(self) -> float:
-        """How far wall and event may drift apart unexplained, on a machine with such a spread."""
-        return max(DELTA_US, self.spread_us / 2)
-
-    def cover_us(self, size_bytes: int) -> float:
-        """Return what copying operands and flushing takes when nobody else is on the device."""
-        return self.flush_us + size_bytes * self.copy_us_per_byte
+def delta_of(spread_us: float, least_us: float = DELTA_US) -> float:
+    """Return how far wall and event may drift apart on a machine with such a spread."""
+    return max(least_us, spread_us / 2)
 
 
 def timing_of(
-    samples: Sequence[Sample], case: Case, device: str, calibration: Calibration
+    samples: Sequence[Sample],
+    case: Case,
+    device: str,
+    calibration: Calibration,
+    telemetry: Telemetry | None = None,
 ) -> tuple[Timing, Failure | None]:
     """Return the time of a case, and a failure where it cannot be believed."""
     events = [max(sample.event_us, LEAST_US) for sample in samples]
@@ -75,6 +59,7 @@ def timing_of(
     median_us = event_us + max(0.0, excess_us - calibration.delta_us)
     p10_us, p90_us = _p10_p90(events)
     light_us = speed_of_light_us(case, device) or 0.0
+    throttled = telemetry is not None and bool(telemetry.throttle_reasons)
     timing = Timing(
         median_us=median_us,
         p10_us=p10_us,
@@ -85,7 +70,7 @@ def timing_of(
         wall_median_us=event_us + apart_us,
         overhead_us=calibration.overhead_us,
         end_to_end_us=statistics.median(sample.wall_us for sample in samples),
-        unstable=p90_us - p10_us > UNSTABLE * median_us,
+        unstable=p90_us - p10_us > UNSTABLE * median_us or throttled,
         launch_bound=statistics.median(sample.host_us for sample in samples)
         > calibration.hidden_us,
         tflops=case.flops / median_us / 1e6,
@@ -93,6 +78,7 @@ def timing_of(
         speed_of_light_us=light_us,
         fraction_of_speed_of_light=light_us / median_us,
         samples_us=tuple(events),
+        telemetry=telemetry,
     )
     return timing, _disbelief(timing, case, device, MOST_DELTAS * calibration.delta_us)
 

@@ -6,6 +6,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contract.submission import Limits
+from worker.sampling import DELTA_US
 from worker.sandbox.confinement import SandboxSettings
 
 
@@ -30,6 +31,10 @@ class WorkerSettings(BaseSettings):
     """Warm runners that wait with torch and triton imported."""
     ranked_level: Literal[1, 2] = 2
     """Ranked jobs are taken with a GPU and from this sandbox level on."""
+    delta_us: float = Field(default=DELTA_US, gt=0)
+    """How far events and the judge's clock may drift apart unexplained, at least."""
+    recalibrate_jobs: int = Field(default=100, ge=0)
+    """Calibrate again after so many jobs; 0: only at the start."""
     sandbox: SandboxSettings = SandboxSettings()
     """`minimum_level` 0 allows no sandbox at all where nothing better works; never ranked."""
     limits: Limits = Limits()

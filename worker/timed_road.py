@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from kernels.measurement import Calibration
 from worker.blame import Failure
 from worker.control import ControlPage
 from worker.gpu import GpuGround
@@ -9,7 +10,6 @@ from worker.ground import get_host, put_host
 from worker.protocol import Status
 from worker.road import InSlot, Turn
 from worker.runner_process import ANSWER_S, Answered, Broke, End
-from worker.sampling import Calibration
 
 WAKE_S: Final = 5.0
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from contract import submission
 from contract.verdict import Environment
+from kernels.measurement import Calibration
 from kernels.problem import Case
 from kernels.problems import NVFP4_GROUP_GEMM
 from worker import judge_main, plan
@@ -20,8 +21,8 @@ from worker.environment import describe_machine
 from worker.ground import CpuGround
 from worker.road import InSlot, PlainRoad, Turn
 from worker.runner_process import Answered, End
-from worker.sampling import Calibration
 from worker.settings import WorkerSettings
+from worker.telemetry import Reading
 
 PROBLEM = replace(
     NVFP4_GROUP_GEMM,
@@ -34,11 +35,14 @@ OVERHEAD_US = 170.0
 CALIBRATION = Calibration(
     overhead_us=OVERHEAD_US,
     spread_us=5.0,
+    delta_us=8.0,
+    switch_us=156.0,
     copy_us_per_byte=1e-6,
     flush_us=480.0,
     flush_bytes=256 << 20,
     hidden_us=1e6,
     samples=60,
+    measured_at="2026-01-01T00:00:00+00:00",
 )
 
 
@@ -55,15 +59,29 @@ class StandInRoad(PlainRoad):
         return end, event_us + OVERHEAD_US
 
 
+class StandInMeter:
+    """Gets warmer with every look."""
+
+    def __init__(self) -> None:
+        self._temperature_c = 40.0
+
+    def read(self) -> Reading:
+        self._temperature_c += 0.5
+        return Reading(1980, 3201, self._temperature_c, 300, 0)
+
+
 class StandInGpu:
     environment: Mapping[str, str] = EMULATION_ENVIRONMENT
 
     def __init__(self, settings: WorkerSettings) -> None:
         self.ground = TimedCpuGround()
         self.sandbox = settings.sandbox
+        self.meter = StandInMeter()
+        self._calibrations = 0
 
     def calibrate(self, start: object) -> Calibration:
-        return CALIBRATION
+        self._calibrations += 1
+        return replace(CALIBRATION, samples=self._calibrations)
 
     def road(self, calibration: object) -> StandInRoad:
         return StandInRoad()

@@ -1,7 +1,6 @@
 """Ranked jobs on a judge whose GPU alone is a stand-in: what runs, what is told, what counts."""
 
 import statistics
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from contract.verdict import Incorrect, Passed
 from kernels.problem import Case
 from tests.worker import gpu_stand_in
 from tests.worker.gpu_stand_in import EVENT_US, PROBLEM
-from tests.worker.judge_harness import LIMITS, JudgeHarness, running_judge
+from tests.worker.judge_harness import JudgeHarness
 from worker.main import may_rank
 from worker.messages import Failed, Ready
 from worker.plan import FIXED, HIDDEN_CASES, Plan, hidden_cases, plan_of
@@ -20,13 +19,6 @@ from worker.settings import WorkerSettings
 
 HONEST = Path("tests/candidates/honest_torch.py").read_bytes()
 OFFICIAL = PROBLEM.tests + PROBLEM.benchmarks
-SETTINGS = WorkerSettings(limits=LIMITS, spares=1)
-
-
-@pytest.fixture(scope="module")
-def gpu_judge() -> Iterator[JudgeHarness]:
-    with running_judge(SETTINGS, (str(gpu_stand_in.__file__),)) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,9 @@
 
 import pytest
 
+from kernels.measurement import Calibration, Range, Telemetry
 from kernels.problem import Case
-from worker.sampling import DELTA_US, MOST_DELTAS, Calibration, Sample, timing_of
+from worker.sampling import DELTA_US, MOST_DELTAS, Sample, timing_of
 
 CASE = Case(m=(128,), n=(4096,), k=(7168,))
 DEVICE = "NVIDIA H200"
@@ -11,11 +12,14 @@ OVERHEAD_US = 174.0
 CALIBRATION = Calibration(
     overhead_us=OVERHEAD_US,
     spread_us=5.0,
+    delta_us=DELTA_US,
+    switch_us=160.0,
     copy_us_per_byte=1e-6,
     flush_us=480.0,
     flush_bytes=256 << 20,
     hidden_us=600.0,
     samples=60,
+    measured_at="2026-01-01T00:00:00+00:00",
 )
 
 
@@ -75,3 +79,17 @@ def test_a_time_below_what_physics_allows_is_rejected() -> None:
 def test_launching_that_does_not_hide_is_flagged() -> None:
     timing, _ = timing_of(samples(100, 100, host_us=700), CASE, DEVICE, CALIBRATION)
     assert timing.launch_bound
+
+
+def telemetry(*reasons: str) -> Telemetry:
+    cool = Range(40, 41, 42)
+    return Telemetry(20, Range(1500, 1700, 1980), Range(3201, 3201, 3201), cool, cool, reasons)
+
+
+def test_clocks_that_were_held_down_make_a_time_unstable() -> None:
+    """However narrow the spread: it would be another one on a cooler day."""
+    for reasons, unstable in ((), False), (("sw_power_cap",), True):
+        found = telemetry(*reasons)
+        timing, failure = timing_of(samples(100, 100), CASE, DEVICE, CALIBRATION, found)
+        assert failure is None
+        assert (timing.unstable, timing.telemetry) == (unstable, found)
