@@ -1,7 +1,8 @@
-"""`halfbyte admin`: keys, made beside the service and not through it.
+"""`halfbyte admin`: keys, made beside the service, and what organisers decide, through it.
 
-Making the first key can ask for no key. So these commands need the service's Redis, which only the
-machine itself (or whoever was given its address) reaches, and they turn into `service.keys`.
+Making the first key can ask for no key. So commands about keys need the service's Redis, which only
+the machine itself (or whoever was given its address) reaches, and they turn into `service.keys`.
+Decisions about results take a key of role `admin`.
 """
 
 from enum import StrEnum
@@ -12,9 +13,12 @@ import typer
 from client.child import become, python
 from client.datadir import redis_url_of
 from client.environment import inherited
+from client.leaderboard import delete_result, disqualify, reinstate, webhook
 from client.options import Data, Redis
 
 app = typer.Typer(help="What only whoever runs the service may do.", no_args_is_help=True)
+for decide in (disqualify, reinstate, delete_result, webhook):
+    app.command()(decide)
 keys = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 app.add_typer(keys, name="key")
 

@@ -1,77 +1,26 @@
-"""HalfbyteClient: the HTTP interface as typed methods, for the command line and for other programs.
-
-Reads are tried again while there is no answer, or the service says 503; so are submissions, which
-carry an Idempotency-Key of the client's own making: however often one arrives, it is one job.
-"""
+"""HalfbyteClient: the HTTP interface as typed methods, for the command and for other programs."""
 
 import base64
-import logging
 import secrets
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import cast
 from urllib.parse import quote
 
 import httpx
 
-from client.errors import ApiError, Refused, ServiceFailed, Unreachable
+from client.errors import Unreachable
 from client.sse import Event, events
-from client.terminal import plain
+from client.transport import ANSWER_S, CONNECT_S, Transport, error_of
 from client.wire import CaseRequest, JobList, JobView, QueueView, Worker, Workers
 
-CONNECT_S = 5.0
-ANSWER_S = 30.0
 SILENCE_S = 60.0
 """An event stream is taken for broken when nothing arrives for so long, comments included."""
-FIRST_DELAY_S = 0.2
-LAST_DELAY_S = 5.0
 MAX_WAIT_S = 60
 """The longest wait that the service holds one request for."""
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
-log = logging.getLogger(__name__)
 
 
-class HalfbyteClient:
-    """One service, and the key that it knows us by.
-
-    Every method raises Unreachable, Refused or ServiceFailed (see client.errors).
-    """
-
-    def __init__(self, url: str, key: str | None = None, patience_s: float = 10.0) -> None:
-        """Speak to the service at `url`, and try for `patience_s` before giving up on an answer.
-
-        Raises:
-            ValueError: `url` is no http or https address.
-
-        """
-        self.url = url.rstrip("/")
-        self._patience_s = patience_s
-        try:
-            parsed = httpx.URL(self.url)
-        except httpx.InvalidURL as error:
-            raise ValueError(f"{url!r} is no address: {error}") from None
-        if parsed.scheme not in ("http", "https") or not parsed.host:
-            raise ValueError(f"{url!r} is no address of the form http://HOST:PORT")
-        self._http = httpx.Client(
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            timeout=httpx.Timeout(ANSWER_S, connect=CONNECT_S),
-            # A proxy set for the network at large does not reach this machine's own ports.
-            trust_env=parsed.host not in LOOPBACK,
-        )
-
-    def __enter__(self) -> "HalfbyteClient":
-        """Return the client itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the connections."""
-        self._http.close()
+class HalfbyteClient(Transport):
+    """Jobs, workers and the queue of one service."""
 
     def submit_sizes(
         self,
@@ -137,7 +86,7 @@ class HalfbyteClient:
             ) as answer:
                 if not answer.is_success:
                     answer.read()
-                    raise _error(answer)
+                    raise error_of(answer)
                 yield from events(answer.iter_lines())
         except httpx.TransportError as error:
             raise Unreachable(self.url, error) from error
@@ -181,36 +130,6 @@ class HalfbyteClient:
         jobs = f"{self.url}/v1/jobs"
         return jobs if job is None else f"{jobs}/{quote(job, safe='')}{rest}"
 
-    def _json(self, request: httpx.Request) -> object:
-        answer = self._send(request)
-        try:
-            return answer.json()
-        except ValueError:
-            said = {"detail": f"{request.url} did not answer with JSON: is this halfbyte?"}
-            raise ServiceFailed(answer.status_code, said) from None
-
-    def _send(self, request: httpx.Request) -> httpx.Response:
-        """Send until there is an answer that is worth keeping, as long as patience lasts."""
-        delay_s = FIRST_DELAY_S
-        patience_ends: float | None = None
-        while True:
-            error: ApiError | Unreachable
-            try:
-                answer = self._http.send(request)
-                if answer.is_success:
-                    return answer
-                error, pause_s = _error(answer), _retry_after_s(answer)
-            except httpx.TransportError as cause:
-                error, pause_s = Unreachable(self.url, cause), 0.0
-            now = time.monotonic()
-            if pause_s is None or now + pause_s > (patience_ends or now + self._patience_s):
-                raise error
-            if patience_ends is None:
-                patience_ends = now + self._patience_s
-                log.warning("%s; trying for %g s more", plain(str(error)), self._patience_s)
-            time.sleep(max(pause_s, delay_s))
-            delay_s = min(2 * delay_s, LAST_DELAY_S)
-
 
 def _file(source: bytes, filename: str) -> dict[str, object]:
     return {"source_base64": base64.b64encode(source).decode("ascii"), "filename": filename}
@@ -222,24 +141,3 @@ def _job(cases: Sequence[CaseRequest], mode: str | None, device: str | None) -> 
         # The short form, so that a refusal names `m` and not `cases[0].m`.
         body = dict(cases[0])
     return body | {k: v for k, v in (("mode", mode), ("device", device)) if v is not None}
-
-
-def _error(answer: httpx.Response) -> ApiError:
-    try:
-        problem = answer.json()
-    except ValueError:
-        problem = None
-    if not isinstance(problem, dict):
-        problem = {"title": answer.reason_phrase}
-    kind = Refused if 400 <= answer.status_code < 500 else ServiceFailed
-    return kind(answer.status_code, problem)
-
-
-def _retry_after_s(answer: httpx.Response) -> float | None:
-    """Return how long a busy service asks us to wait; None where it is no use to try again."""
-    if answer.status_code not in (429, 503):
-        return None
-    try:
-        return float(answer.headers["Retry-After"])
-    except (KeyError, ValueError):
-        return None

@@ -22,7 +22,8 @@ from client.child import become, python
 from client.datadir import redis_url_of
 from client.environment import inherited
 from client.errors import ApiError, ClientError, UsageError
-from client.options import LOCAL, Data, Json, Key, Redis, Url
+from client.leaderboard import leaderboard
+from client.options import LOCAL, Data, Json, Key, Name, Redis, Url
 from client.terminal import console, plain, plain_lines
 from client.watch import follow, print_json, show
 from client.wire import CaseRequest
@@ -36,6 +37,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(admin, name="admin")
+app.command()(leaderboard)
 
 File = Annotated[Path, typer.Argument(help="A kernel file; examples/my_kernel.py is one.")]
 Mode = Annotated[
@@ -82,10 +84,11 @@ def run(
     cases: Cases = None,
     url: Url = LOCAL,
     key: Key = None,
+    name: Name = None,
     as_json: Json = False,
 ) -> None:
     """Evaluate a built-in kernel, on the official cases where no sizes are given."""
-    with _client(url, key) as client:
+    with _client(url, key, name) as client:
         job = client.submit_sizes(_cases(m, n, k, seed, cases), kernel, mode, device)
         raise typer.Exit(follow(client, job, as_json))
 
@@ -103,11 +106,12 @@ def submit(
     cases: Cases = None,
     url: Url = LOCAL,
     key: Key = None,
+    name: Name = None,
     as_json: Json = False,
 ) -> None:
     """Evaluate a kernel file, on the official cases where no sizes are given."""
     source = _read(file)
-    with _client(url, key) as client:
+    with _client(url, key, name) as client:
         chosen = _cases(m, n, k, seed, cases)
         job = client.submit_file(source, file.name, chosen, mode, device)
         raise typer.Exit(follow(client, job, as_json))
@@ -126,11 +130,12 @@ def compile_kernels(
     cases: Cases = None,
     url: Url = LOCAL,
     key: Key = None,
+    name: Name = None,
     as_json: Json = False,
 ) -> None:
     """Compile a kernel file for GPUs that need not be here, and run nothing."""
     source = _read(file)
-    with _client(url, key) as client:
+    with _client(url, key, name) as client:
         chosen = _cases(m, n, k, None, cases)
         job = client.compile_file(source, file.name, chosen, target or ())
         raise typer.Exit(follow(client, job, as_json))
@@ -260,9 +265,9 @@ def worker(data: Data, redis: Redis = None) -> None:
     become(python("worker.main"), inherited(HALFBYTE_QUEUE_REDIS_URL=url))
 
 
-def _client(url: str, key: str | None) -> HalfbyteClient:
+def _client(url: str, key: str | None, name: str | None = None) -> HalfbyteClient:
     try:
-        return HalfbyteClient(url, key)
+        return HalfbyteClient(url, key, name=name)
     except ValueError as error:
         raise UsageError(f"--url: {error}") from None
 

@@ -14,6 +14,10 @@ Key = Annotated[
     str | None,
     typer.Option(envvar="HALFBYTE_KEY", show_envvar=True, help="The key it knows you by."),
 ]
+Name = Annotated[
+    str | None,
+    typer.Option(envvar="HALFBYTE_NAME", help="Whose the job is, while the service has no keys."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.")]
 Data = Annotated[
     Path,

@@ -208,3 +208,72 @@ class QueueView(TypedDict):
     running: int
     workers: int
     lines: list[Line]
+
+
+class Result(TypedDict):
+    """One ranked job that passed."""
+
+    job: str
+    owner: str
+    problem: str
+    device: str
+    geomean_us: float
+    created_at: str
+    finished_at: str
+
+
+class Disqualification(TypedDict):
+    """Why a result does not count any more."""
+
+    at: str
+    reason: str
+    by: str
+
+
+class HistoryResult(Result):
+    """One of an owner's results."""
+
+    disqualified: Disqualification | None
+
+
+class History(TypedDict):
+    """A page of an owner's results, the newest first."""
+
+    results: list[HistoryResult]
+    next_cursor: str | None
+
+
+class Entry(Result):
+    """Where an owner stands."""
+
+    rank: int
+
+
+class Leaderboard(TypedDict):
+    """A page of a board, the best first."""
+
+    entries: list[Entry]
+    next_cursor: str | None
+
+
+class Board(TypedDict):
+    """A board in a list."""
+
+    problem: str
+    device: str
+    entries: int
+    best: Result
+
+
+class Leaderboards(TypedDict):
+    """The boards that anybody stands on."""
+
+    leaderboards: list[Board]
+
+
+class Webhook(TypedDict):
+    """Where entries of the feed of ranked verdicts are posted."""
+
+    url: str
+    name: str
+    since: str

@@ -32,7 +32,7 @@ class ToldService:
                 outer.requests.append(Request(self.command, self.path, dict(self.headers), body))
                 outer._next(self.command, self.path.partition("?")[0]).send(self)
 
-            do_GET = do_POST = do_DELETE = _answer
+            do_GET = do_POST = do_PUT = do_DELETE = _answer
 
             def log_message(self, *_: object) -> None:
                 pass

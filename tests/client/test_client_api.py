@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from client import api
+from client import transport
 from client.api import HalfbyteClient
 from client.errors import Refused, ServiceFailed, Unreachable
 from tests.client.answers import EVENTS, JOB, JOBS, ONE, Answer, finished, job, problem, stream
@@ -97,14 +97,14 @@ def test_a_service_that_comes_late_is_reached():
             connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{"id": "x"}')
 
     opening = Opening()
-    api.log.addHandler(opening)
+    transport.log.addHandler(opening)
     try:
         with socket.socket() as late:
             late.bind(("127.0.0.1", 0))
             with HalfbyteClient(f"http://127.0.0.1:{late.getsockname()[1]}") as client:
                 assert client.get(JOB) == {"id": "x"}
     finally:
-        api.log.removeHandler(opening)
+        transport.log.removeHandler(opening)
 
 
 def test_nobody_there_is_an_error_that_names_the_address():

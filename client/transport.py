@@ -1,0 +1,126 @@
+"""One connection to a service: the key, patience with it, and errors as they are raised.
+
+Reads are tried again while there is no answer, or the service says 503; so are submissions, which
+carry an Idempotency-Key of the client's own making: however often one arrives, it is one job.
+"""
+
+import logging
+import time
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from client.errors import ApiError, Refused, ServiceFailed, Unreachable
+from client.terminal import plain
+
+CONNECT_S = 5.0
+ANSWER_S = 30.0
+FIRST_DELAY_S = 0.2
+LAST_DELAY_S = 5.0
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+log = logging.getLogger(__name__)
+
+
+class Transport:
+    """One service, and the key that it knows us by.
+
+    Every method of a client raises Unreachable, Refused or ServiceFailed (see client.errors).
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None = None,
+        patience_s: float = 10.0,
+        *,
+        name: str | None = None,
+    ) -> None:
+        """Speak to the service at `url`, and try for `patience_s` before giving up on an answer.
+
+        `name` is whose the jobs are while the service has no keys.
+
+        Raises:
+            ValueError: `url` is no http or https address.
+
+        """
+        self.url = url.rstrip("/")
+        self._patience_s = patience_s
+        try:
+            parsed = httpx.URL(self.url)
+        except httpx.InvalidURL as error:
+            raise ValueError(f"{url!r} is no address: {error}") from None
+        if parsed.scheme not in ("http", "https") or not parsed.host:
+            raise ValueError(f"{url!r} is no address of the form http://HOST:PORT")
+        said = {"Authorization": key and f"Bearer {key}", "Halfbyte-Name": name}
+        self._http = httpx.Client(
+            headers={header: value for header, value in said.items() if value},
+            timeout=httpx.Timeout(ANSWER_S, connect=CONNECT_S),
+            # A proxy set for the network at large does not reach this machine's own ports.
+            trust_env=parsed.host not in LOOPBACK,
+        )
+
+    def __enter__(self) -> Self:
+        """Return the client itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _json(self, request: httpx.Request) -> object:
+        answer = self._send(request)
+        try:
+            return answer.json()
+        except ValueError:
+            said = {"detail": f"{request.url} did not answer with JSON: is this halfbyte?"}
+            raise ServiceFailed(answer.status_code, said) from None
+
+    def _send(self, request: httpx.Request) -> httpx.Response:
+        """Send until there is an answer that is worth keeping, as long as patience lasts."""
+        delay_s = FIRST_DELAY_S
+        patience_ends: float | None = None
+        while True:
+            error: ApiError | Unreachable
+            try:
+                answer = self._http.send(request)
+                if answer.is_success:
+                    return answer
+                error, pause_s = error_of(answer), _retry_after_s(answer)
+            except httpx.TransportError as cause:
+                error, pause_s = Unreachable(self.url, cause), 0.0
+            now = time.monotonic()
+            if pause_s is None or now + pause_s > (patience_ends or now + self._patience_s):
+                raise error
+            if patience_ends is None:
+                patience_ends = now + self._patience_s
+                log.warning("%s; trying for %g s more", plain(str(error)), self._patience_s)
+            time.sleep(max(pause_s, delay_s))
+            delay_s = min(2 * delay_s, LAST_DELAY_S)
+
+
+def error_of(answer: httpx.Response) -> ApiError:
+    """Return the error that an answer tells."""
+    try:
+        problem = answer.json()
+    except ValueError:
+        problem = None
+    if not isinstance(problem, dict):
+        problem = {"title": answer.reason_phrase}
+    kind = Refused if 400 <= answer.status_code < 500 else ServiceFailed
+    return kind(answer.status_code, problem)
+
+
+def _retry_after_s(answer: httpx.Response) -> float | None:
+    """Return how long a busy service asks us to wait; None where it is no use to try again."""
+    if answer.status_code not in (429, 503):
+        return None
+    try:
+        return float(answer.headers["Retry-After"])
+    except (KeyError, ValueError):
+        return None
