@@ -72,9 +72,9 @@ class Filters(BaseModel):
 
     state: JobState | None = None
     mode: Mode | None = None
-    owner: str | None = Field(None, max_length=200)
-    limit: int = Field(50, ge=1, le=200)
-    cursor: str | None = Field(None, pattern="^[0-9]{1,15}$")
+    owner: str | None = Field(default=None, max_length=200)
+    limit: int = Field(default=50, ge=1, le=200)
+    cursor: str | None = Field(default=None, pattern="^[0-9]{1,15}$")
 
 
 @router.get("/{job_id}", response_model=JobView, responses=problems(404, 422, 503))
