@@ -17,8 +17,9 @@ from client.leaderboard import delete_result, disqualify, reinstate, webhook
 from client.options import Data, Redis
 
 app = typer.Typer(help="What only whoever runs the service may do.", no_args_is_help=True)
-for decide in (disqualify, reinstate, delete_result, webhook):
+for decide in (disqualify, reinstate, webhook):
     app.command()(decide)
+app.command("delete-result")(delete_result)
 keys = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 app.add_typer(keys, name="key")
 

@@ -34,7 +34,7 @@ from typing import Self
 
 from redis.asyncio import Redis
 
-from contract import scripts
+from contract import records, scripts
 from contract.bell import Bell, rung
 from contract.device import CPU, device_of, line_of
 from contract.errors import (
@@ -50,16 +50,6 @@ from contract.errors import (
 from contract.job import Fault, Job, JobEvent, JobState, JobSummary, Lease, Progress, WorkerInfo
 from contract.order import CLASS_OFFSETS
 from contract.ranking import found_in
-from contract.records import (
-    event_from,
-    fields_of,
-    headline_of,
-    job_from,
-    lease_from,
-    shown_of,
-    summary_from,
-    worker_from,
-)
 from contract.settings import QueueSettings
 from contract.store import Store, connect
 from contract.submission import Mode, Submission
@@ -137,11 +127,11 @@ class JobQueue:
             idempotency_key=idempotency_key,
             digest=digest or sha256(f"{spec}{submission.sha256}".encode()).hexdigest(),
             max_waiting=max_waiting,
-            fields=fields_of(submission, job_id, owner),
+            fields=records.fields_of(submission, job_id, owner),
         )
         match reply:
             case [b"accepted", record]:
-                return job_from(record)
+                return records.job_from(record)
             case [b"full", waiting]:
                 raise QueueFull(waiting, self._settings.max_queued)
             case [b"waiting", waiting]:
@@ -160,7 +150,7 @@ class JobQueue:
         if reply is None:
             raise JobNotFound(job_id)
         record, verdict = reply
-        return job_from(record, zlib.decompress(verdict) if verdict else None)
+        return records.job_from(record, zlib.decompress(verdict) if verdict else None)
 
     async def source(self, job_id: str) -> bytes | None:
         """Return the source as it was sent, None for a built-in kernel or an unknown job."""
@@ -192,7 +182,7 @@ class JobQueue:
         """
         if cursor is not None and not re.fullmatch("[0-9]{1,15}", cursor):
             raise InvalidSubmission("cursor", "must be the next_cursor of an earlier page")
-        following, records = await self.store.run(
+        following, rows = await self.store.run(
             scripts.PAGE,
             owner=owner,
             state=state,
@@ -201,7 +191,7 @@ class JobQueue:
             before=cursor,
             scanned=PAGE_SCANS,
         )
-        page = [summary_from(record) for record in records]
+        page = [records.summary_from(row) for row in rows]
         return page, following.decode() if following else None
 
     async def cancel(self, job_id: str) -> Job:
@@ -264,11 +254,13 @@ class JobQueue:
         if reply is None:
             raise JobNotFound(job_id)
         state, entries = reply
-        return JobState(state.decode()).ended, [event_from(entry) for entry in entries]
+        return JobState(state.decode()).ended, [records.event_from(entry) for entry in entries]
 
     async def workers(self) -> Sequence[WorkerInfo]:
         """Return the workers that beat of late."""
-        return [worker_from(info, beat) for info, beat in await self.store.run(scripts.WORKERS)]
+        return [
+            records.worker_from(info, beat) for info, beat in await self.store.run(scripts.WORKERS)
+        ]
 
     async def depth(self) -> dict[str, int]:
         """Return how many jobs wait, by device; a device for which none waits is left out."""
@@ -313,10 +305,10 @@ class JobQueue:
             with contextlib.suppress(EvaluationError):
                 if reply := await claiming:
                     stopped = Fault(reason="worker_stopped", message="the worker stopped")
-                    lease = lease_from(reply, worker.id, token)
+                    lease = records.lease_from(reply, worker.id, token)
                     await self.release(lease, stopped, count_attempt=False)
             raise
-        return None if reply is None else lease_from(reply, worker.id, token)
+        return None if reply is None else records.lease_from(reply, worker.id, token)
 
     async def renew(self, lease: Lease) -> None:
         """Extend a lease to its full length from now.
@@ -364,8 +356,8 @@ class JobQueue:
             lease,
             scripts.FINISH,
             zlib.compress(VERDICT.dump_json(verdict)),
-            headline_of(verdict).model_dump_json(),
-            *shown_of(verdict),
+            records.headline_of(verdict).model_dump_json(),
+            *records.shown_of(verdict),
             *(zlib.compress(text.encode()) for text in (artifacts or {}).values()),
             outcome=verdict.outcome,
             ranked=found_in(lease.submission, verdict),
