@@ -1,0 +1,96 @@
+"""The first page: a form to submit, the queue, workers, and one's jobs."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from contract.device import DEVICES
+from contract.errors import InvalidSubmission, QuotaExceeded
+from contract.problem import PROBLEMS
+from service.access import Caller
+from service.admission import SERVED_MODES
+from service.dependencies import Parts, Reader, Submitter, parts_of
+from service.job_request import InvalidFields
+from service.pages.forms import SentForm, submission_form
+from service.pages.render import page
+from service.routes_jobs import Filters, jobs_seen
+from service.routes_submit import note_accepted
+from service.views import queue_view
+
+router = APIRouter(include_in_schema=False)
+JOBS = 20
+
+Cursor = Annotated[str | None, Query(pattern="^[0-9]{1,15}$")]
+Options = Sequence[tuple[str, str]]
+
+
+@router.get("/")
+async def home(request: Request, caller: Reader, cursor: Cursor = None) -> Response:
+    """Show the form, the queue and jobs, the newest first."""
+    return await _home(parts_of(request), caller, cursor=cursor)
+
+
+@router.post("/jobs")
+async def submit(request: Request, caller: Submitter) -> Response:
+    """Submit what was filled in, and go to the job; or show the form with what is wrong."""
+    parts = parts_of(request)
+    form = await submission_form(request, parts.settings)
+    try:
+        sent = form.job()
+        key = form.once and f"{form.once}-{sent.request.digest(sent.source)}"
+        job = await parts.admission.admit(sent, caller, key)
+    except (InvalidSubmission, QuotaExceeded) as error:
+        return await _home(parts, caller, form, error)
+    note_accepted(job, sent, parts.metrics)
+    return RedirectResponse(f"/jobs/{job.id}", 303)
+
+
+async def _home(
+    parts: Parts,
+    caller: Caller,
+    form: SentForm | None = None,
+    error: InvalidSubmission | QuotaExceeded | None = None,
+    cursor: str | None = None,
+) -> Response:
+    figures = await parts.operations.figures()
+    asked = Filters(limit=JOBS, cursor=cursor)
+    jobs, following = await jobs_seen(parts.queue, caller, asked)
+    workers = [worker for worker, _ in figures.workers]
+    values = {
+        "queue": queue_view(figures),
+        "workers": workers,
+        "jobs": jobs,
+        "cursor": cursor,
+        "next_cursor": following,
+        "once": secrets.token_hex(16),
+        "sent": form.texts if form else {},
+        "errors": _errors(error) if error else {},
+        "kernels": _plain(*(name for each in PROBLEMS.values() for name in each.kernels)),
+        "problems": _plain(*PROBLEMS),
+        "modes": [("", "what fits"), *_plain(*SERVED_MODES)],
+        "devices": _plain(*DEVICES, *(name for worker in workers for name in worker.serves)),
+    }
+    status = 200 if error is None else 422 if isinstance(error, InvalidSubmission) else 429
+    return page("home.html", caller, values, status)
+
+
+def _plain(*names: str) -> Options:
+    return [(name, name) for name in dict.fromkeys(names)]
+
+
+def _errors(error: InvalidSubmission | QuotaExceeded) -> Mapping[str, str]:
+    """Return what is wrong by field of the form; by "" what belongs to none."""
+    if not isinstance(error, InvalidSubmission):
+        return {"": str(error)}
+    found = error.errors if isinstance(error, InvalidFields) else [(error.field, error.message)]
+    named: dict[str, str] = {}
+    for path, message in found:
+        field = path.partition("[")[0].partition(".")[0]
+        where = f" ({path})" if path != field else ""
+        shown = "file" if field in ("source", "filename") else field
+        known = shown in ("file", "kernel", "m", "n", "k", "problem", "mode", "device")
+        named.setdefault(shown if known else "", f"{message}{where}")
+    return named
