@@ -22,10 +22,12 @@ REDIS = ("--save", "", "--appendonly", "yes", "--appendfsync", "always", "--prot
 KILLED_S = 20
 
 
-def redis(port: int, folder: Path, bind: str = "127.0.0.1") -> tuple[str, ...]:
+def redis(
+    port: int, folder: Path, bind: str = "127.0.0.1", kind: str = "valkey9"
+) -> tuple[str, ...]:
     """A server that forgets nothing it has confirmed."""
     place = ("--port", str(port), "--bind", bind, "--dir", str(folder))
-    return (SERVERS["valkey9"], *place, *REDIS)
+    return (SERVERS[kind], *place, *REDIS)
 
 
 def free_port() -> int:
@@ -106,7 +108,7 @@ def control_groups(first_uid: int, uids: int = 64) -> list[str]:
     return [
         str(folder)
         for uid in range(first_uid, first_uid + uids)
-        for folder in {groups.memory / f"halfbyte-{uid}", groups.pids / f"halfbyte-{uid}"}
+        for folder in groups.named(f"halfbyte-{uid}").folders
         if folder.exists()
     ]
 

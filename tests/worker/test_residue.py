@@ -78,11 +78,8 @@ def files() -> list[str]:
 def control_groups() -> list[ControlGroup]:
     """Groups of ours, with or without processes."""
     within = find_control_groups()
-    names = [f"halfbyte-{uid}" for uid in range(FIRST_UID, FIRST_UID + UIDS)]
-    groups = [
-        ControlGroup(within.memory / name, within.pids / name, within.version) for name in names
-    ]
-    return [group for group in groups if group.memory.exists() or group.pids.exists()]
+    groups = [within.named(f"halfbyte-{uid}") for uid in range(FIRST_UID, FIRST_UID + UIDS)]
+    return [group for group in groups if any(folder.exists() for folder in group.folders)]
 
 
 @pytest.mark.timeout(120)

@@ -1,7 +1,8 @@
-"""Control groups: the memory and the number of processes of one candidate, counted by the kernel.
+"""Control groups: memory, processes and CPU time of one candidate, counted by the kernel.
 
-Version 2 where it has both controllers, else version 1 (some hosts mount both, and version 1 holds
-them). Ours are made as near to the group that we run in as the kernel allows.
+Version 2 where it has the controllers, else version 1 (some hosts mount both, and version 1 holds
+them). Ours are made as near to the group that we run in as the kernel allows. Where `cpu` alone is
+not handed down, as to users of systemd, CPU time is not limited.
 """
 
 import errno
@@ -17,10 +18,23 @@ from typing import Final
 from worker.sandbox.confinement import SandboxUnavailable
 
 CONTROLLERS: Final = ("memory", "pids")
+CPU: Final = "cpu"
+PERIOD_US: Final = 100_000
+"""The kernel's own: what is left of a quota comes back this often."""
 OURSELVES: Final = "halfbyte-worker"
 """Where our own processes go: in version 2 only a group without processes limits its children."""
 EMPTY_S: Final = 10
 POLL_S: Final = 0.001
+
+
+def cores_by_default() -> int:
+    """Return how many cores a candidate may use at once: whole ones, so that none is ever halted.
+
+    A launcher is one thread, and what its driver adds in threads of their own is far below a second
+    core: two cores cannot run out for it. All but one, so that the judge's clock and the heartbeats
+    of the worker never wait for a candidate.
+    """
+    return max(2, len(os.sched_getaffinity(0)) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +43,23 @@ class ControlGroup:
 
     memory: Path
     pids: Path
+    cpu: Path | None
     version: int
 
     @property
     def entrances(self) -> list[Path]:
         """The files into which a process writes 0 to enter."""
-        return [folder / "cgroup.procs" for folder in self._folders()]
+        return [folder / "cgroup.procs" for folder in self.folders]
 
-    def limit(self, memory_bytes: int, processes: int) -> None:
+    def limit(self, memory_bytes: int, processes: int, cores: int) -> None:
         """Set the limits.
 
         Raises:
             OSError: the kernel refuses one.
 
         """
+        if self.cpu is not None:
+            self._limit_cpu(self.cpu, cores * PERIOD_US)
         (self.pids / "pids.max").write_text(str(processes))
         if self.version == 2:
             (self.memory / "memory.max").write_text(str(memory_bytes))
@@ -53,6 +70,17 @@ class ControlGroup:
         (self.memory / "memory.limit_in_bytes").write_text(str(memory_bytes))
         with suppress(FileNotFoundError):
             (self.memory / "memory.memsw.limit_in_bytes").write_text(str(memory_bytes))
+
+    def _limit_cpu(self, folder: Path, quota_us: int) -> None:
+        if self.version == 2:
+            (folder / "cpu.max").write_text(f"{quota_us} {PERIOD_US}")
+            return
+        (folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+        try:
+            (folder / "cpu.cfs_quota_us").write_text(str(quota_us))
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # a group above has less: that one limits ours as well
+                raise
 
     def out_of_memory(self) -> bool:
         """Whether the kernel killed a process in here for its memory."""
@@ -74,7 +102,7 @@ class ControlGroup:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(POLL_S)
-        for folder in self._folders():
+        for folder in self.folders:
             while not _removed(folder) and time.monotonic() < deadline_s:
                 time.sleep(POLL_S)
 
@@ -85,8 +113,10 @@ class ControlGroup:
                 found.update(int(pid) for pid in entrance.read_text().split())
         return found - {0}  # 0: a process outside our pid namespace
 
-    def _folders(self) -> set[Path]:
-        return {self.memory, self.pids}
+    @property
+    def folders(self) -> set[Path]:
+        """Where it is: one folder, or one a controller."""
+        return {folder for folder in (self.memory, self.pids, self.cpu) if folder is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +125,11 @@ class ControlGroups:
 
     memory: Path
     pids: Path
+    cpu: Path | None
+    """None where CPU time cannot be limited."""
     version: int
 
-    def make(self, name: str, memory_bytes: int, processes: int) -> ControlGroup:
+    def make(self, name: str, memory_bytes: int, processes: int, cores: int) -> ControlGroup:
         """Make a group with limits. What a dead worker left under this name is removed first.
 
         Raises:
@@ -106,14 +138,15 @@ class ControlGroups:
         """
         group = self.named(name)
         group.remove()
-        for folder in {group.memory, group.pids}:
+        for folder in group.folders:
             folder.mkdir()
-        group.limit(memory_bytes, processes)
+        group.limit(memory_bytes, processes, cores)
         return group
 
     def named(self, name: str) -> ControlGroup:
         """Return the group of this name, whether or not it is there."""
-        return ControlGroup(self.memory / name, self.pids / name, self.version)
+        cpu = None if self.cpu is None else self.cpu / name
+        return ControlGroup(self.memory / name, self.pids / name, cpu, self.version)
 
 
 def find_control_groups(chosen: Path | None = None) -> ControlGroups:
@@ -128,21 +161,21 @@ def find_control_groups(chosen: Path | None = None) -> ControlGroups:
             raise SandboxUnavailable(
                 f"control group {chosen} does not hand down memory and pids, or is read-only"
             )
-        return ControlGroups(chosen, chosen, 2)
+        return _groups_in(chosen)
     mounts = list(_mounts())
     own = _own_groups()
     for kind, point, _ in mounts:
         if kind == "cgroup2" and set(CONTROLLERS) <= set(_words(point / "cgroup.controllers")):
-            parent = _parent_v2(point, own.get("", "/"))
-            return ControlGroups(parent, parent, 2)
-    folders = [
-        _inside(point, own.get(controller, "/"))
-        for controller in CONTROLLERS
+            return _groups_in(_parent_v2(point, own.get("", "/")))
+    folders = {
+        controller: folder
+        for controller in (*CONTROLLERS, CPU)
         for kind, point, options in mounts
         if kind == "cgroup" and controller in options
-    ]
-    if len(folders) == len(CONTROLLERS) and all(os.access(folder, os.W_OK) for folder in folders):
-        return ControlGroups(folders[0], folders[1], 1)
+        if os.access(folder := _inside(point, own.get(controller, "/")), os.W_OK)
+    }
+    if set(CONTROLLERS) <= set(folders):
+        return ControlGroups(folders["memory"], folders["pids"], folders.get(CPU), 1)
     raise SandboxUnavailable(
         "no control groups for memory and pids: none mounted, or read-only (in Docker: "
         "--security-opt writable-cgroups=true, or mount /sys/fs/cgroup writable)"
@@ -164,6 +197,15 @@ def _parent_v2(root: Path, own: str) -> Path:
         f"control group {ours} does not hand down memory and pids, or is read-only (systemd: "
         "Delegate=yes; Docker: --security-opt writable-cgroups=true)"
     )
+
+
+def _groups_in(folder: Path) -> ControlGroups:
+    """Return a usable group of version 2, with CPU time where it hands that down or may."""
+    control = folder / "cgroup.subtree_control"
+    with suppress(OSError):
+        if CPU not in _words(control):
+            control.write_text(f"+{CPU}")
+    return ControlGroups(folder, folder, folder if CPU in _words(control) else None, 2)
 
 
 def _is_usable(folder: Path) -> bool:

@@ -42,7 +42,8 @@ def choose(settings: SandboxSettings, environment: Mapping[str, str]) -> Sandbox
             continue
         try:
             sandbox = build(settings)
-            prove(sandbox, environment, tolerated=sandbox.open_to, gpu=bool(settings.gpu_minors))
+            gpu = bool(settings.gpu_minors)
+            prove(sandbox, environment, sandbox.open_to, gpu=gpu, cpu=sandbox.limits_cpu)
         except SandboxUnavailable as error:
             log.warning("sandbox: not %s: %s", way, error)
             reasons.append(f"not {way}: {error}")

@@ -20,6 +20,8 @@ class SandboxSettings:
     """The numbers of the /dev/nvidiaN that candidates may open; none on a CPU."""
     processes: int = 256
     """Processes and threads of one candidate."""
+    cores: int | None = None
+    """CPU time of one candidate; None: all cores that we may use but one, two at least."""
     scratch_bytes: int = 512 << 20
     """Size of the private /tmp, and of the largest file."""
     shared_memory_bytes: int = 64 << 20
@@ -50,6 +52,8 @@ class Launch:
     stdout_fd: int
     stderr_fd: int
     socket_fd: int
+    cores: int | None = None
+    """CPU time, where the sandbox can limit it; None: what its settings say."""
 
 
 class Confined(Protocol):

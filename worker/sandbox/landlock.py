@@ -103,6 +103,11 @@ class Landlocked:
         """1."""
         return 1
 
+    @property
+    def limits_cpu(self) -> bool:
+        """False: that takes a control group."""
+        return False
+
     def start(self, launch: Launch) -> Confined:
         """Start a process. It dies with the thread that called this; its children may not.
 

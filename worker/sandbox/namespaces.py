@@ -19,7 +19,7 @@ from typing import Final, Protocol
 
 from worker.sandbox import bubblewrap, step_down
 from worker.sandbox.bubblewrap import Bubblewrap, Started, find_bubblewrap
-from worker.sandbox.cgroup import ControlGroups, find_control_groups
+from worker.sandbox.cgroup import ControlGroups, cores_by_default, find_control_groups
 from worker.sandbox.confinement import Confined, Launch, SandboxSettings
 from worker.sandbox.slots import Slot, Slots, open_slots
 from worker.sandbox.visible import find_visible, is_hidden
@@ -111,6 +111,11 @@ class Namespaces:
         """2 with a uid of its own and a control group."""
         return 1 if self.slots is None or self.groups is None else 2
 
+    @property
+    def limits_cpu(self) -> bool:
+        """Whether candidates have a quota of CPU time."""
+        return self.groups is not None and self.groups.cpu is not None
+
     def start(self, launch: Launch) -> Confined:
         """Start a process. It dies with the thread that called this.
 
@@ -128,7 +133,9 @@ class Namespaces:
                 guard = _watchdog(started, launch.memory_bytes)
             else:
                 name = group_name(slot.uid)
-                guard = self.groups.make(name, launch.memory_bytes, self.settings.processes)
+                cores = launch.cores or self.settings.cores or cores_by_default()
+                processes = self.settings.processes
+                guard = self.groups.make(name, launch.memory_bytes, processes, cores)
                 undo.callback(guard.remove)
                 started = self._start(launch, slot, guard.entrances)
             undo.pop_all()
@@ -176,7 +183,8 @@ def build_level_2(settings: SandboxSettings) -> Namespaces:
     )
     groups = find_control_groups(settings.cgroup)
     found = find_bubblewrap()
-    made_of = f"bubblewrap {found.version}, a uid each, seccomp, cgroup v{groups.version}"
+    counted = "" if groups.cpu is not None else " without a CPU quota"
+    made_of = f"bubblewrap {found.version}, a uid each, seccomp, cgroup v{groups.version}{counted}"
     return _build(settings, found, made_of, slots, groups)
 
 

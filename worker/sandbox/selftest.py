@@ -23,6 +23,21 @@ PROBE_BYTES: Final = 2 << 30
 PROBE_S: Final = 120
 HOG: Final = "held = [bytearray(b'x' * (16 << 20)) for _ in range(1024)]"
 HOG_BYTES: Final = 256 << 20
+SPINNERS: Final = """
+import os, time
+began_s = time.monotonic()
+for _ in range(4):
+    if os.fork() == 0:
+        while time.monotonic() < began_s + 1:
+            pass
+        os._exit(0)
+for _ in range(4):
+    os.wait()
+spent = os.times()
+print((spent.children_user + spent.children_system) / (time.monotonic() - began_s))
+"""
+MOST_CORES: Final = 1.5
+"""Of one: a second holds eleven periods, and clocks of processes tick in hundredths."""
 SMOKE: Final = "import worker.runner"
 SMOKE_GPU: Final = (
     "import torch; (torch.eye(64, device='cuda') @ torch.eye(64).cuda()).sum().item()"
@@ -69,7 +84,11 @@ class Trial:
 
 
 def start_trial(
-    sandbox: Sandbox, argv: Sequence[str], environment: Mapping[str, str], memory_bytes: int
+    sandbox: Sandbox,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    memory_bytes: int,
+    cores: int | None = None,
 ) -> Trial:
     """Start a program with its output in files.
 
@@ -88,6 +107,7 @@ def start_trial(
             stdout_fd=stdout.fileno(),
             stderr_fd=stderr.fileno(),
             socket_fd=theirs.fileno(),
+            cores=cores,
         )
         try:
             confined = sandbox.start(launch)
@@ -140,9 +160,16 @@ def bait() -> Iterator[dict[str, Any]]:
 
 
 def prove(
-    sandbox: Sandbox, environment: Mapping[str, str], tolerated: Collection[str], gpu: bool
+    sandbox: Sandbox,
+    environment: Mapping[str, str],
+    tolerated: Collection[str],
+    *,
+    gpu: bool,
+    cpu: bool,
 ) -> None:
-    """Try a sandbox out: the imports of a runner, hostile actions, and a memory hog.
+    """Try a sandbox out: the imports of a runner, hostile actions, and hogs of memory and cores.
+
+    `gpu` says whether it should reach one, `cpu` whether it limits CPU time.
 
     Raises:
         SandboxUnavailable: something does not work, or is open and not tolerated.
@@ -152,6 +179,8 @@ def prove(
     smoke = start_trial(sandbox, (*PYTHON, "-c", code), environment, SMOKE_BYTES)
     try:
         _prove_shut(sandbox, environment, tolerated)
+        if cpu and (cores := cores_taken(sandbox, environment)) > MOST_CORES:
+            raise SandboxUnavailable(f"CPU time is not limited: {cores:.1f} cores taken of one")
     except SandboxUnavailable:
         smoke.end(0)
         raise
@@ -170,3 +199,17 @@ def _prove_shut(
     hog = start_trial(sandbox, (*PYTHON, "-c", HOG), environment, HOG_BYTES).end(PROBE_S)
     if not hog.out_of_memory:
         raise SandboxUnavailable(f"memory is not limited: a hog ended with {hog.status}")
+
+
+def cores_taken(sandbox: Sandbox, environment: Mapping[str, str]) -> float:
+    """Return how many cores processes that want four take for a second where they may use one.
+
+    Raises:
+        SandboxUnavailable: they did not run to their end.
+
+    """
+    argv = (*PYTHON, "-c", SPINNERS)
+    ended = start_trial(sandbox, argv, environment, PROBE_BYTES, cores=1).end(PROBE_S)
+    if ended.status != 0:
+        raise SandboxUnavailable(f"the spinners ended with {ended.status}: {ended.last_words()}")
+    return float(ended.stdout)

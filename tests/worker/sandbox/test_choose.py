@@ -48,7 +48,7 @@ def test_level_0_is_chosen_only_where_it_was_asked_for_and_says_why(
 
 def test_a_sandbox_with_a_hole_is_not_proven():
     with pytest.raises(SandboxUnavailable, match=r"open to: .*connect_to_loopback \(connected\)"):
-        selftest.prove(Unconfined(), ENVIRONMENT, (), gpu=False)
+        selftest.prove(Unconfined(), ENVIRONMENT, (), gpu=False, cpu=False)
 
 
 def test_a_sandbox_in_which_the_runner_does_not_import_is_not_proven(
@@ -56,14 +56,21 @@ def test_a_sandbox_in_which_the_runner_does_not_import_is_not_proven(
 ):
     monkeypatch.setattr(selftest, "SMOKE", "import a_module_that_is_not_there")
     with pytest.raises(SandboxUnavailable, match="a_module_that_is_not_there"):
-        selftest.prove(build("level 1"), ENVIRONMENT, (), gpu=False)
+        selftest.prove(build("level 1"), ENVIRONMENT, (), gpu=False, cpu=False)
 
 
 def test_a_sandbox_without_a_limit_of_memory_is_not_proven(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(selftest, "HOG", "pass")
     monkeypatch.setattr(selftest, "SMOKE", "pass")
     with pytest.raises(SandboxUnavailable, match="memory is not limited"):
-        selftest.prove(build("level 1"), ENVIRONMENT, (), gpu=False)
+        selftest.prove(build("level 1"), ENVIRONMENT, (), gpu=False, cpu=False)
+
+
+def test_a_sandbox_without_a_limit_of_cpu_time_is_not_proven(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(selftest, "SPINNERS", "print(3.9)")
+    monkeypatch.setattr(selftest, "SMOKE", "pass")
+    with pytest.raises(SandboxUnavailable, match=r"CPU time is not limited: 3\.9 cores"):
+        selftest.prove(build("level 2"), ENVIRONMENT, (), gpu=False, cpu=True)
 
 
 def test_an_ordinary_user_who_wants_level_2_is_told_what_it_takes():

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.worker.sandbox.trials import alive, begin, marker, run, wait_for
-from worker.sandbox.cgroup import find_control_groups
+from worker.sandbox.cgroup import PERIOD_US, ControlGroup, find_control_groups
 from worker.sandbox.confinement import Launch, Sandbox
 from worker.sandbox.namespaces import Namespaces
-from worker.sandbox.selftest import PYTHON, start_trial
+from worker.sandbox.selftest import MOST_CORES, PYTHON, cores_taken, start_trial
 
 LITTLE_BYTES = 128 << 20
 HOG = "held = [bytearray(b'x' * (1 << 24)) for _ in range(1024)]"
@@ -215,6 +215,35 @@ def test_nothing_is_left_in_the_control_groups(level_2: Sandbox):
     assert name in ours()
     trial.end(0)
     assert name not in ours()
+
+
+def test_a_candidate_takes_no_more_cores_than_it_may(level_2: Namespaces):
+    if not level_2.limits_cpu:
+        pytest.skip("no cpu controller is handed down")
+    assert cores_taken(level_2, {}) < MOST_CORES
+
+
+@pytest.mark.parametrize("asked", [None, 3])
+def test_the_quota_is_of_whole_cores_and_holds_a_launcher_with_room(level_2: Namespaces, asked):
+    if not level_2.limits_cpu:
+        pytest.skip("no cpu controller is handed down")
+    sandbox = replace(level_2, settings=replace(level_2.settings, cores=asked))
+    trial = begin(sandbox, "import os, signal; print(os.getuid(), flush=True); signal.pause()")
+    wait_for(lambda: os.pread(trial.stdout.fileno(), 9, 0), "its uid")
+    uid = os.pread(trial.stdout.fileno(), 9, 0).decode().strip()
+    group = find_control_groups().named(f"halfbyte-{uid}")
+    name = "cpu.max" if group.version == 2 else "cpu.cfs_quota_us"
+    quota_us = int((group.cpu / name).read_text().split()[0])
+    trial.end(0)
+    assert quota_us == PERIOD_US * (asked or max(2, len(os.sched_getaffinity(0)) - 1))
+
+
+def test_the_limits_of_version_2_are_written_as_the_kernel_reads_them(tmp_path: Path):
+    ControlGroup(tmp_path, tmp_path, tmp_path, 2).limit(1 << 30, 256, 3)
+    written = {file.name: file.read_text() for file in tmp_path.iterdir()}
+    assert written["cpu.max"] == "300000 100000"
+    assert written["memory.max"] == str(1 << 30)
+    assert written["pids.max"] == "256"
 
 
 def test_two_at_a_time_have_different_uids_of_their_own(level_2: Sandbox):

@@ -25,14 +25,14 @@ def test_only_the_groups_of_free_uids_are_removed(tmp_path: Path) -> None:
     except SandboxUnavailable as reason:
         pytest.skip(str(reason))
     held, left = slots.take(), slots.take()
-    made = [groups.make(group_name(slot.uid), 1 << 20, 2) for slot in (held, left)]
+    made = [groups.make(group_name(slot.uid), 1 << 20, 2, 1) for slot in (held, left)]
     left.release()
     sweep(settings)
-    assert [group.memory.exists() for group in made] == [True, False]
-    assert [group.pids.exists() for group in made] == [True, False]
+    assert all(folder.exists() for folder in made[0].folders)
+    assert not any(folder.exists() for folder in made[1].folders)
     held.release()
     sweep(settings)
-    assert not made[0].memory.exists()
+    assert not any(folder.exists() for folder in made[0].folders)
 
 
 def test_a_machine_without_groups_is_left_alone(tmp_path: Path) -> None:
