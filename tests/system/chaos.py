@@ -73,6 +73,7 @@ class Plan:
     """Mean time between two attacks."""
     real_judges: int = 1
     first_uid: int = 62_000
+    server: str = "valkey9"
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,9 @@ def stage(plan: Plan) -> Iterator[Stage]:
             redis_url, lease_s=plan.lease_s, beat_s=plan.beat_s, first_uid=plan.first_uid
         )
         ports = [free_port() for _ in range(APIS)]
-        parts = [Part("redis-1", redis(redis_port, folder / "redis"), env, folder)]
+        parts = [
+            Part("redis-1", redis(redis_port, folder / "redis", kind=plan.server), env, folder)
+        ]
         parts += [Part(f"api-{i + 1}", api(port), env, folder) for i, port in enumerate(ports)]
         for number in range(1, WORKERS + 1):
             argv = WORKER if number <= plan.real_judges else STAND_IN_WORKER
