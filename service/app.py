@@ -18,10 +18,12 @@ from service.access import Access
 from service.admission import Admission
 from service.callback_address import CallbackAddresses
 from service.callbacks import Courier
+from service.compat.routes import router as compat
 from service.dependencies import Parts
 from service.metrics import Metrics
-from service.middleware import Observe, SameSite
+from service.middleware import Observe, OneSlash, SameSite
 from service.openapi import VERSION, description_of
+from service.popcorn.routes import popcorn
 from service.problem_document import add_handlers
 from service.routes_about import router as about
 from service.routes_jobs import router as jobs
@@ -83,9 +85,11 @@ def create_app(
     app.state.stopping = asyncio.Event()
     add_handlers(app, settings)
     # The first is found the soonest.
-    for router in (jobs, submitting, operations, leaderboards, ranked, about):
+    for router in (jobs, submitting, operations, leaderboards, ranked, compat, about):
         app.include_router(router)
+    app.include_router(popcorn(at_root=settings.popcorn_at_root))
     app.openapi = description_of(app)  # type: ignore[method-assign]
+    app.add_middleware(OneSlash)
     app.add_middleware(SameSite, loopback_only=not (public or settings.trusted_network))
     app.add_middleware(Observe, metrics=metrics)
     return app

@@ -3,6 +3,7 @@
 import functools
 import ipaddress
 import logging
+import re
 import time
 from urllib.parse import urlsplit
 
@@ -55,6 +56,20 @@ class Observe:
                     "duration_ms": round(1000 * duration_s, 1),
                 },
             )
+
+
+class OneSlash:
+    """Takes several slashes for one: clients put paths behind an address that may end with one."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Stand around `app`."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] == "http" and "//" in scope["path"]:
+            scope["path"] = re.sub("/{2,}", "/", scope["path"])
+        await self._app(scope, receive, send)
 
 
 class SameSite:

@@ -86,7 +86,7 @@ async def read_upload(request: Request, settings: ServiceSettings) -> SentJob:
     filename = None
     if _is_form(request):
         files, in_form = await read_form(request, settings)
-        file = _the_file(files)
+        file = the_file(files)
         source, filename = file.content, file.filename
         fields += in_form
     else:
@@ -137,7 +137,13 @@ async def _files_of(form: FormData) -> Sequence[SentFile]:
     ]
 
 
-def _the_file(files: Sequence[SentFile]) -> SentFile:
+def the_file(files: Sequence[SentFile]) -> SentFile:
+    """Return the part `file` of a form.
+
+    Raises:
+        InvalidSubmission: it is not there, or called otherwise.
+
+    """
     if not files:
         raise InvalidSubmission("file", "send the file as a part: curl -F file=@kernel.py ...")
     if files[0].name != "file":

@@ -40,6 +40,8 @@ class ServiceSettings(BaseSettings):
     hour, give or take a fifth."""
     callback_timeout_s: float = 10
     """Seconds for one attempt, name resolution included."""
+    popcorn_at_root: bool = False
+    """Whether popcorn-cli is served at the root too, and not under `/popcorn` only."""
     ping_s: float = 10
     """Seconds without an event after which an event stream carries a comment."""
     retry_after_s: int = 2

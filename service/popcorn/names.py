@@ -1,0 +1,77 @@
+"""The client's words for problems, modes and devices, and ours."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from fastapi import HTTPException
+
+from contract.contest import Contest
+from contract.device import ANY, CPU
+from contract.errors import InvalidSubmission
+from contract.job import WorkerInfo
+from contract.problem import PROBLEMS, Problem
+from contract.queue import JobQueue
+from contract.submission import Mode
+
+MODES: Mapping[str, Mode] = MappingProxyType(
+    {
+        "test": Mode.TEST,
+        "benchmark": Mode.BENCHMARK,
+        "leaderboard": Mode.RANKED,
+        "profile": Mode.COMPILE,
+    }
+)
+"""`profile` is a static one: nothing that measures is served yet."""
+ALIASES = MappingProxyType({"nvidia": ANY})
+"""Names that competition files have for pools of machines."""
+
+
+def mode_named(name: str) -> Mode:
+    """Return our mode.
+
+    Raises:
+        InvalidSubmission: there is none; the message lists those there are.
+
+    """
+    try:
+        return MODES[name.lower()]
+    except KeyError:
+        known = ", ".join(MODES)
+        raise InvalidSubmission("mode", f"unknown mode {name!r}; known: {known}") from None
+
+
+def word_of(mode: Mode) -> str:
+    """Return the client's word for a mode."""
+    return next(name for name, ours in MODES.items() if ours is mode)
+
+
+async def shown_boards(queue: JobQueue) -> Sequence[Problem]:
+    """Return the problems whose boards are shown."""
+    hidden = await Contest(queue.store).hidden()
+    return [problem for problem in PROBLEMS.values() if problem.name not in hidden]
+
+
+async def board_named(queue: JobQueue, name: str) -> Problem:
+    """Return the problem of a board, whatever the case of its name.
+
+    Raises:
+        HTTPException: 404, none of this name is shown; the message lists those that are.
+
+    """
+    boards = await shown_boards(queue)
+    for problem in boards:
+        if problem.name == name.lower():
+            return problem
+    known = ", ".join(problem.name for problem in boards) or "none"
+    raise HTTPException(404, f"there is no leaderboard {name!r}; there are: {known}")
+
+
+def devices_of(workers: Sequence[WorkerInfo]) -> Sequence[str]:
+    """Return what to offer as a GPU: the devices of live workers, cards first; else any."""
+    found = {worker.device for worker in workers}
+    return sorted(found, key=lambda device: (device == CPU, device)) or [ANY]
+
+
+def device_alias(name: str) -> str:
+    """Return what a device is called here."""
+    return ALIASES.get(name.lower(), name)

@@ -1,0 +1,86 @@
+"""Submitting and listening in one request: how the client profiles, and how older ones submit.
+
+The client splits events at two line feeds and decodes each chunk of bytes by itself, so framing is
+by line feeds, and data are one line of ASCII.
+"""
+
+import json
+import time
+from collections.abc import AsyncIterator, Mapping
+
+from fastapi import APIRouter, Request, Response
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from contract.errors import JobNotFound
+from contract.job import Job
+from contract.queue import JobQueue
+from contract.submission import Mode
+from service.dependencies import Parts, parts_of
+from service.popcorn.identity import Competitor
+from service.popcorn.profile import archive_of, profile_result, report_of_kernels
+from service.popcorn.routes_submissions import submitted
+from service.popcorn.views import result_of, runner_queue, status_of
+from service.popcorn.words import failure_of, report_of
+
+router = APIRouter()
+
+QUIET_S = 10.0
+"""A status is told again after it, so that proxies and people see that something lives."""
+LINE_FEED = "\n"
+
+
+@router.post("/{board}/{gpu}/{mode}")
+async def stream(board: str, gpu: str, mode: str, request: Request, caller: Competitor) -> Response:
+    """Accept a file, and tell how it fares until it has ended."""
+    parts = parts_of(request)
+    job = await submitted(board, gpu, mode, request, caller)
+    return EventSourceResponse(
+        _told(parts, job),
+        sep=LINE_FEED,
+        ping=parts.settings.ping_s,
+        shutdown_grace_period=parts.settings.shutdown_s / 2,
+    )
+
+
+async def _told(parts: Parts, job: Job) -> AsyncIterator[ServerSentEvent]:
+    began, told, told_at = time.monotonic(), "", 0.0
+    try:
+        async for _ in parts.queue.events(job.id):
+            job = await parts.queue.get(job.id)
+            if job.state.ended:
+                break
+            if parts.stopping.is_set():
+                yield _error(f"the service stops; submission {job.number} goes on without you")
+                return
+            status = status_of(job, await runner_queue(parts.queue, job))
+            now = time.monotonic()
+            if status != told or now - told_at >= QUIET_S:
+                told, told_at = status, now
+                message = f"Submission {job.number} status: {status} ({now - began:.0f}s)"
+                members = {"status": "processing", "elapsed_time": now - began, "message": message}
+                yield _event("status", members)
+        yield await _last_event(parts.queue, job)
+    except JobNotFound:
+        yield _error(f"submission {job.number} was deleted")
+
+
+async def _last_event(queue: JobQueue, job: Job) -> ServerSentEvent:
+    failure = failure_of(job)
+    if failure is not None or job.verdict is None:
+        return _error(failure or f"submission {job.number} has not ended")
+    if job.mode is Mode.COMPILE:
+        report = report_of_kernels(job.verdict)
+        result = profile_result(job, report, await archive_of(queue, job))
+    else:
+        report = report_of(job.verdict)
+        result = result_of(job).model_dump(mode="json")
+    return _event("result", {"status": "success", "results": [result], "reports": [report]})
+
+
+def _error(detail: str) -> ServerSentEvent:
+    return _event("error", {"status": "error", "detail": detail})
+
+
+def _event(name: str, data: Mapping[str, object]) -> ServerSentEvent:
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False)
+    return ServerSentEvent(text, event=name, sep=LINE_FEED)

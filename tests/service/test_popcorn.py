@@ -1,0 +1,364 @@
+"""popcorn-cli, unmodified: every request it makes, and what its users read and get as exit code."""
+
+import asyncio
+import base64
+import io
+import json
+import re
+import zipfile
+
+import httpx
+import pytest
+
+from contract.job import Fault, Progress, WorkerInfo
+from contract.leaderboard import Leaderboards
+from contract.verdict import VERDICT, CompiledKernel, Passed
+from service.settings import ServiceSettings
+from tests.service.conftest import serving
+from tests.service.popcorn_cli import FILE, ApplicationError, PopcornCli, form_of, printed
+from tests.service.workers import HERE, timed, worker, wrong_everywhere
+
+BOARD = "nvfp4_group_gemm"
+H200 = WorkerInfo(
+    id="w1",
+    pid=1,
+    host="here",
+    device="H200",
+    serves=("H200", "sm_90", "any"),
+    python="3.11",
+    sandbox_level=2,
+    ranked=True,
+)
+
+
+@pytest.fixture
+def cli(http: httpx.AsyncClient) -> PopcornCli:
+    """The client of a service without keys, whose user has registered nowhere."""
+    return PopcornCli(f"{str(http.base_url).rstrip('/')}/popcorn", cli_id="me")
+
+
+async def judged(queue, verdict, on: WorkerInfo = H200) -> str:
+    """Claim the next job as a worker that lives, and end it with a verdict."""
+    lease = await queue.claim(on, wait_s=10)
+    assert lease is not None
+    await queue.finish(lease, verdict)
+    return lease.job.id
+
+
+def ranked() -> Passed:
+    """A verdict on the ten tests and four benchmarks of a ranked job."""
+    (case,) = timed().cases
+    tests = tuple(case.model_copy(update={"index": i, "timing": None}) for i in range(10))
+    benchmarks = tuple(case.model_copy(update={"index": 10 + i}) for i in range(4))
+    here = HERE.model_copy(update={"device": "H200", "gpu": "NVIDIA H200"})
+    return timed().model_copy(
+        update={"cases": tests + benchmarks, "environment": here, "sandbox_level": 2}
+    )
+
+
+async def test_boards_are_listed_without_seeds(cli, queue):
+    await queue.heartbeat(H200)
+    ((name, description), *_) = await cli.leaderboards()
+    assert name == BOARD
+    assert "C[g]" in description
+    text = (await cli.request("GET", "/leaderboards")).text
+    assert "seed" not in text
+    assert json.loads(text)[0]["gpu_types"] == ["H200"]
+
+
+async def test_devices_are_those_of_live_workers(cli, queue):
+    assert await cli.gpus(BOARD) == ["any"]
+    await queue.heartbeat(worker())
+    await queue.heartbeat(H200)
+    assert await cli.gpus(BOARD.upper()) == ["H200", "cpu"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/gpus/nowhere", "/user/submissions?leaderboard=nowhere&limit=50"]
+)
+async def test_an_unknown_board_is_not_found_and_the_answer_names_those_there_are(cli, path):
+    answer = await cli.request("GET", path)
+    assert answer.status_code == 404
+    assert f"there is no leaderboard 'nowhere'; there are: {BOARD}" in answer.json()["detail"]
+
+
+async def test_a_test_that_passes_exits_0_and_prints_its_run(cli, queue, wait_until):
+    await queue.heartbeat(H200)
+    printing = asyncio.create_task(cli.submit("NVFP4_Group_GEMM", "h200", "Test", filename="é.py"))
+    lease = await queue.claim(H200, wait_s=10)
+    await queue.progress(lease, Progress(stage="testing", case=2, cases=10))
+    await wait_until(lambda: any("testing case 3 of 10" in line for line in cli.log), "progress")
+    await queue.finish(lease, timed())
+    shown = json.loads(await printing)
+    assert (shown["done"], shown["leaderboard"]) == (True, "NVFP4_Group_GEMM")
+    assert shown["file_name"] == "e.py"
+    assert [(run["mode"], run["passed"], run["score"]) for run in shown["runs"]] == [
+        ("test", True, None)
+    ]
+    assert cli.log[0].startswith("queue: ")
+    assert lease.submission.source == FILE
+    assert (lease.job.mode, lease.job.device) == ("test", "H200")
+
+
+async def test_a_wrong_kernel_exits_1_with_case_and_place(cli, queue):
+    printing = asyncio.create_task(cli.submit(BOARD, "any", "test"))
+    await judged(queue, wrong_everywhere())
+    with pytest.raises(ApplicationError) as error:
+        await printing
+    lines = str(error.value).splitlines()
+    assert re.fullmatch(r"Submission \d+ failed: wrong values in case 0", lines[0])
+    assert lines[1] == ("case 0 (m: [16]; n: [16]; k: [16]): group 0: NaN, expected -Infinity")
+
+
+async def test_what_a_wrong_kernel_printed_is_shown(cli, queue):
+    printing = asyncio.create_task(cli.submit(BOARD, "any", "test"))
+    verdict = wrong_everywhere()
+    log = verdict.log.model_copy(update={"stdout": "".join(f"line {i}\n" for i in range(50))})
+    await judged(queue, verdict.model_copy(update={"log": log}))
+    with pytest.raises(ApplicationError, match="it printed:\nline 30\n") as error:
+        await printing
+    assert "line 29\n" not in str(error.value)
+
+
+async def test_only_the_first_failing_cases_are_told(cli, queue):
+    printing = asyncio.create_task(cli.submit(BOARD, "any", "test"))
+    verdict = wrong_everywhere()
+    (case,) = verdict.cases
+    cases = tuple(case.model_copy(update={"index": index}) for index in range(5))
+    await judged(queue, verdict.model_copy(update={"cases": cases}))
+    with pytest.raises(ApplicationError, match=r"case 2 .*\nand 2 more failing cases") as error:
+        await printing
+    assert "case 3" not in str(error.value)
+
+
+async def test_a_failure_of_ours_is_told_as_ours(cli, queue):
+    printing = asyncio.create_task(cli.submit(BOARD, "any", "test"))
+    for _ in range(2):
+        lease = await queue.claim(H200, wait_s=10)
+        await queue.release(lease, Fault(reason="judge_failed", message="the judge died"))
+    with pytest.raises(ApplicationError, match="failed: not judged, through no fault of the file"):
+        await printing
+
+
+async def test_a_time_out_and_a_cancel_have_their_words(cli, queue, http):
+    late = wrong_everywhere().model_dump() | {"outcome": "timed_out", "summary": "too late"}
+    printing = asyncio.create_task(cli.submit(BOARD, "any", "test"))
+    await judged(queue, VERDICT.validate_python(late))
+    with pytest.raises(ApplicationError, match=r"timed_out: too late"):
+        await printing
+    number = await cli.accepted(BOARD, "any", "test")
+    (newest, *_) = (await http.get("/v1/jobs")).json()["jobs"]
+    await http.delete(newest["links"]["self"])
+    seen = await cli.json("GET", f"/user/submissions/{number}")
+    assert seen["job"] == {"status": "failed", "error": "the job was cancelled"}
+    assert seen["done"] is True
+
+
+async def test_a_benchmark_prints_the_time_of_each_case(cli, queue):
+    printing = asyncio.create_task(cli.submit(BOARD, "H200", "benchmark"))
+    await judged(queue, timed())
+    runs = json.loads(await printing)["runs"]
+    assert [(run["mode"], run["score"]) for run in runs] == [
+        ("benchmark", pytest.approx(12.5e-6)),
+        ("benchmark.0", pytest.approx(12.5e-6)),
+    ]
+
+
+async def test_a_ranked_run_prints_its_score_and_stands_on_the_board(cli, queue):
+    await queue.heartbeat(H200)
+    printing = asyncio.create_task(cli.submit(BOARD, "H200", "leaderboard"))
+    await judged(queue, ranked())
+    text = await printing
+    assert text.startswith("Geomean score (public) on H200: 1.25e-05 s\n\n{")
+    runs = json.loads(text[text.index("{") :])["runs"]
+    assert [run["mode"] for run in runs if "." not in run["mode"]] == [
+        *("test", "benchmark", "leaderboard")
+    ]
+    (board,) = await Leaderboards(queue.store).boards()
+    assert (board.device, board.entries) == ("H200", 1)
+
+
+async def test_where_a_job_stands_is_told_in_words(cli, queue):
+    first = await cli.accepted(BOARD, "H200", "test")
+    second = await cli.accepted(BOARD, "H200", "test")
+
+    async def status(number: int) -> str:
+        seen = await cli.json("GET", f"/user/submissions/{number}")
+        assert seen["done"] is False
+        assert seen["runner_queue"]["queued_jobs"] == 2
+        return seen["job"]["status"]
+
+    assert await status(first) == "queued, no worker for H200 is alive"
+    await queue.heartbeat(H200)
+    assert await status(first) == "queued, next in line"
+    assert await status(second) == "queued, 1 before it"
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "status", "says"),
+    [
+        (("nowhere", "any", "test"), FILE, 404, "there is no leaderboard"),
+        ((BOARD, "abacus", "test"), FILE, 422, "unknown device"),
+        ((BOARD, "any", "fastest"), FILE, 422, "known: test, benchmark, leaderboard, profile"),
+        ((BOARD, "cpu", "leaderboard"), FILE, 422, "needs a GPU"),
+        ((BOARD, "any", "test"), b"", 422, "the file is empty"),
+        ((BOARD, "any", "test"), b"def f(:\n", 422, "syntax error in line 1"),
+        ((BOARD, "any", "test"), b"x = 1\n", 422, "custom_kernel"),
+        ((BOARD, "any", "test"), b"#" * 1_000_001, 413, "at most 1000000 bytes"),
+    ],
+)
+async def test_a_refusal_says_why_and_leaves_nothing(cli, queue, path, content, status, says):
+    with pytest.raises(ApplicationError, match=f"Server returned status {status} ") as error:
+        await cli.submit(*path, content)
+    assert says in str(error.value)
+    assert (await queue.list())[0] == []
+
+
+async def test_the_word_stream_is_a_word_like_others(cli):
+    assert await cli.accepted(BOARD, "NVIDIA", "test", b"# a CUDA stream\n" + FILE)
+
+
+async def test_a_form_without_the_file_is_refused_in_words(cli):
+    content_type, _ = form_of(FILE, "k.py")
+    boundary = content_type.partition("=")[2]
+    answer = await cli.request(
+        "POST",
+        f"/submission/{BOARD}/any/test",
+        form=(content_type, f"--{boundary}--\r\n".encode()),
+    )
+    assert answer.status_code == 422
+    assert isinstance(answer.json()["detail"], str)
+
+
+async def test_submissions_are_listed_shown_and_deleted(cli, queue):
+    numbers = [await cli.accepted(BOARD, "any", "test", filename=f"k{i}.py") for i in range(3)]
+    await judged(queue, timed())
+    listed = await cli.json("GET", f"/user/submissions?leaderboard={BOARD.upper()}&limit=2")
+    assert [item["id"] for item in listed] == numbers[:0:-1]
+    assert listed[0]["file_name"] == "k2.py"
+    shown = await cli.json("GET", f"/user/submissions/{numbers[0]}")
+    assert (shown["id"], shown["code"], shown["user_id"]) == (
+        numbers[0],
+        FILE.decode(),
+        "anonymous",
+    )
+    assert shown["leaderboard_name"] == BOARD
+    deleted = await cli.json("DELETE", f"/user/submissions/{numbers[0]}")
+    assert deleted["status"] == "ok"
+    with pytest.raises(ApplicationError, match="404"):
+        await cli.json("GET", f"/user/submissions/{numbers[0]}")
+    listed = await cli.json("GET", f"/user/submissions?leaderboard={BOARD}&limit=50")
+    assert [item["id"] for item in listed] == numbers[:0:-1]
+
+
+async def test_a_deleted_submission_leaves_the_leaderboard(cli, queue):
+    number = await cli.accepted(BOARD, "any", "leaderboard")
+    await judged(queue, ranked())
+    assert len((await Leaderboards(queue.store).page(BOARD, "H200")).entries) == 1
+    await cli.json("DELETE", f"/user/submissions/{number}")
+    assert (await Leaderboards(queue.store).page(BOARD, "H200")).entries == []
+
+
+@pytest.mark.parametrize("path", ["0", "-1", "999", "1" * 40])
+async def test_a_number_that_no_submission_has_is_not_found(cli, path):
+    answer = await cli.request("GET", f"/user/submissions/{path}")
+    assert answer.status_code == 404
+    assert isinstance(answer.json()["detail"], str)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/user/submissions/me", f"/user/submissions?leaderboard={BOARD}&limit=0", "/auth/init"],
+)
+async def test_wrong_parameters_are_told_in_one_string(cli, path):
+    answer = await cli.request("GET", path)
+    assert answer.status_code == 422
+    assert isinstance(answer.json()["detail"], str)
+
+
+async def test_older_clients_hear_the_same_in_one_stream(cli, queue, wait_until):
+    listening = asyncio.create_task(cli.stream(BOARD, "any", "test"))
+    await wait_until(lambda: cli.log, "a status")
+    await judged(queue, timed())
+    result = await listening
+    (full,), (report,) = result["results"], result["reports"]
+    assert full["runs"]["test"]["run"]["stdout"] == "out ☃\n"
+    assert "case 0 (m: [16]; n: [16]; k: [16]): 12.50 us" in printed(json.dumps([report]))
+    assert "status: queued" in cli.log[0]
+
+
+async def test_a_stream_ends_with_the_error_of_a_wrong_kernel(cli, queue):
+    listening = asyncio.create_task(cli.stream(BOARD, "any", "benchmark"))
+    await judged(queue, wrong_everywhere())
+    with pytest.raises(ApplicationError, match="Server processing error: wrong values in case 0\n"):
+        await listening
+
+
+def compiled() -> Passed:
+    kernel = CompiledKernel(
+        name="gemm",
+        target="sm_100a",
+        instructions={"tcgen05.mma": 4},
+        registers=96,
+        spill_bytes=0,
+        shared_bytes=1024,
+        tma=True,
+        links={"ptx": "0.ptx"},
+    )
+    return Passed(
+        summary="compiled 1 kernel",
+        environment=HERE,
+        sandbox_level=0,
+        emulated=True,
+        kernels=(kernel,),
+    )
+
+
+def unpacked(archive: bytes) -> dict[str, str]:
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        return {name: opened.read(name).decode() for name in opened.namelist()}
+
+
+async def test_a_profile_has_a_count_a_report_and_a_zip(cli, queue):
+    listening = asyncio.create_task(cli.stream(BOARD, "any", "profile"))
+    lease = await queue.claim(worker(), wait_s=10)
+    await queue.finish(lease, compiled(), {"0.ptx": ".version 8.8"})
+    ((key, run),) = (await listening)["results"][0]["runs"].items()
+    assert key.startswith("profile")
+    assert "not run" in run["profile"]["profiler"]
+    count = run["run"]["result"]["benchmark-count"]
+    assert type(count) is int
+    assert count == 1
+    report = base64.b64decode(run["run"]["result"]["benchmark.0.report"], validate=True).decode()
+    assert "sm_100a gemm: 96 registers" in report
+    files = unpacked(base64.b64decode(run["profile"]["trace"], validate=True))
+    assert files == {"report.txt": report, "sm_100a/gemm.ptx": ".version 8.8"}
+
+
+async def test_the_second_profiler_gives_a_job_and_a_zip(cli, queue):
+    form = form_of(FILE, "k.py", {"leaderboard": BOARD, "benchmark_index": "0"})
+    job_id = (await cli.json("POST", "/profile", form=form))["job_id"]
+    assert isinstance(job_id, str)
+    waiting = await cli.json("GET", f"/jobs/{job_id}")
+    assert waiting["queue_position"] == 1
+    assert waiting["artifacts"] == []
+    lease = await queue.claim(worker(), wait_s=10)
+    await queue.finish(lease, compiled(), {"0.ptx": ".version 8.8"})
+    done = await cli.json("GET", f"/jobs/{job_id}")
+    assert done["status"] == "succeeded"
+    ((name, url),) = [(each["name"], each["url"]) for each in done["artifacts"]]
+    assert "/" not in name
+    assert "report.txt" in unpacked((await cli.request("GET", url)).content)
+
+
+async def test_an_address_may_end_with_a_slash_and_the_root_serves_by_a_setting(queue_settings):
+    async with serving(queue_settings, ServiceSettings(popcorn_at_root=True)) as http:
+        base = str(http.base_url).rstrip("/")
+        for address in (base, f"{base}/", f"{base}/popcorn", f"{base}/popcorn/"):
+            cli = PopcornCli(address, cli_id="me")
+            assert (await cli.leaderboards())[0][0] == BOARD
+            assert await cli.accepted(BOARD, "any", "test")
+        assert (await http.post("/v1/jobs/x/y/z")).status_code in (404, 405)
+        assert (await http.post("/v1/compat/run", json={})).status_code == 422
+    async with serving(queue_settings) as http:
+        assert (await http.get("/gpus/" + BOARD)).status_code == 404
