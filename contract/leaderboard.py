@@ -62,7 +62,7 @@ _DECIDE = (
     PRELUDE
     + RANKING
     + """
-local names, at = {'job', 'problem', 'device', 'owner', 'geomean_us'}, {}
+local names, at = {'job', 'problem', 'device', 'owner', 'geomean_us', 'created_at'}, {}
 local kept = redis.call('HGETALL', key('result', given.id))
 for index, value in ipairs(redis.call('HMGET', key('result', given.id), unpack(names))) do
   at[names[index]] = value or nil
@@ -70,7 +70,7 @@ end
 if not at.job then return false end
 local more = redis.call('HMGET', key('result', given.id), 'number', 'disqualified_at')
 local row = member(more[1], given.id)
-at.reason, at.by = given.reason, given.by
+at.job_number, at.reason, at.by = more[1], given.reason, given.by
 if given.decision == 'disqualified' and not more[2] then
   redis.call('HSET', key('result', given.id), 'disqualified_at', now, 'reason', given.reason,
     'disqualified_by', given.by)

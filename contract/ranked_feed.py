@@ -54,6 +54,10 @@ class RankedEntry(BaseModel):
     type: Literal["verdict", "disqualified", "reinstated", "deleted"]
     at: datetime
     job: str
+    job_number: int
+    """Jobs are numbered as they are sent: of equal scores the lowest stands first."""
+    created_at: datetime
+    """When the job was sent."""
     owner: str
     problem: str
     device: str
@@ -140,8 +144,9 @@ def _entry(stream_id: bytes, flat: Sequence[bytes]) -> RankedEntry:
     counts = fields["type"] == "reinstated" or (
         fields["type"] == "verdict" and "why_not" not in fields
     )
+    times = {name: time_from(fields[name]) for name in ("at", "created_at")}
     return RankedEntry.model_validate(
-        {**fields, "number": _number(stream_id), "at": time_from(fields["at"]), "counts": counts}
+        {**fields, **times, "number": _number(stream_id), "counts": counts}
     )
 
 

@@ -72,7 +72,8 @@ local function rank(id, found)
       end
     end)
   end
-  at.job, at.outcome, at.geomean_us, at.why_not = id, found.outcome, found.geomean_us, found.why_not
+  at.job, at.job_number, at.created_at = id, sent[2], sent[3]
+  at.outcome, at.geomean_us, at.why_not = found.outcome, found.geomean_us, found.why_not
   announce('verdict', at)
 end
 """

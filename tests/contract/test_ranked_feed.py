@@ -32,7 +32,12 @@ async def test_every_ranked_verdict_is_in_it_with_its_score_and_whether_it_count
     assert (first.geomean_us, first.counts, first.why_not) == (1 / 3, True, None)
     assert (second.job, second.counts) == (bad.id, False)
     assert second.why_not == "it ran outside of a sandbox"
-    assert first.at == (await queue.get(good.id)).finished_at
+    ended = await queue.get(good.id)
+    assert (first.job_number, first.created_at, first.at) == (
+        ended.number,
+        ended.created_at,
+        ended.finished_at,
+    )
 
 
 async def test_decisions_are_in_it(queue, feed):
@@ -48,6 +53,9 @@ async def test_decisions_are_in_it(queue, feed):
     ]
     assert {(each.job, each.owner, each.reason, each.by) for each in decisions} == {
         (job.id, "ann", "a reason", "root")
+    }
+    assert {(each.job_number, each.created_at, each.geomean_us) for each in decisions} == {
+        (job.number, job.created_at, 10.0)
     }
 
 
