@@ -23,6 +23,8 @@ from service.dependencies import Parts
 from service.metrics import Metrics
 from service.middleware import Observe, OneSlash, SameSite
 from service.openapi import VERSION, description_of
+from service.pages.errors import ProblemPages
+from service.pages.mount import add_pages
 from service.popcorn.routes import popcorn
 from service.problem_document import add_handlers
 from service.routes_about import router as about
@@ -87,10 +89,12 @@ def create_app(
     # The first is found the soonest.
     for router in (jobs, submitting, operations, leaderboards, ranked, compat, about):
         app.include_router(router)
+    add_pages(app)
     app.include_router(popcorn(at_root=settings.popcorn_at_root))
     app.openapi = description_of(app)  # type: ignore[method-assign]
     app.add_middleware(OneSlash)
     app.add_middleware(SameSite, loopback_only=not (public or settings.trusted_network))
+    app.add_middleware(ProblemPages)
     app.add_middleware(Observe, metrics=metrics)
     return app
 
