@@ -2,9 +2,8 @@
 
 import asyncio
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, HTTPException, Request, Response
 
-from contract.errors import QueueUnavailable
 from contract.queue import JobQueue
 from service.compat.full_result import FullResult, full_result
 from service.compat.run_request import RunRequest, asked_by
@@ -30,18 +29,18 @@ async def run(request: Request, caller: Submitter) -> Response:
     asked = asked_by(given, max_items(parts.settings))
     job = await parts.admission.admit(asked.sent, caller)
     note_accepted(job, asked.sent, parts.metrics)
-    await _end_of(parts.queue, job.id, parts.stopping)
+    await end_of(parts.queue, job.id, parts.stopping)
     ended = await parts.queue.get(job.id)
     return json_response(full_result(ended, asked.specs, asked.tests, given.ignored))
 
 
-async def _end_of(queue: JobQueue, job_id: str, stopping: asyncio.Event) -> None:
+async def end_of(queue: JobQueue, job_id: str, stopping: asyncio.Event) -> None:
     """Return once a job has ended.
 
     Raises:
-        QueueUnavailable: the service stops; the job goes on, and its id is in the message.
+        HTTPException: 503, the service stops; the job goes on, and its id is in the message.
 
     """
     async for _ in queue.events(job_id):
         if stopping.is_set():
-            raise QueueUnavailable(f"the service stops; job {job_id} goes on, see /v1/jobs")
+            raise HTTPException(503, f"the service stops; the job goes on: /v1/jobs/{job_id}")
