@@ -8,7 +8,8 @@ from tempfile import TemporaryDirectory
 from client.child import python, start
 from client.environment import inherited
 from client.errors import UsageError
-from client.up import Local, StopAsked, Wanted, local, say
+from client.terminal import say
+from client.up import Local, StopAsked, Wanted, local
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "my_kernel.py"
 SIZES = ("--m", "96,128", "--n", "128,256", "--k", "256,512")

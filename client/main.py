@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from client import demo as demonstration
-from client import operations, render
+from client import fleet, operations, render
 from client import up as local
 from client.admin import app as admin
 from client.api import HalfbyteClient
@@ -22,6 +22,7 @@ from client.child import become, python
 from client.datadir import redis_url_of
 from client.environment import inherited
 from client.errors import ApiError, ClientError, UsageError
+from client.gpus import ALL
 from client.leaderboard import leaderboard
 from client.options import LOCAL, Data, Json, Key, Name, Redis, Url
 from client.terminal import console, plain, plain_lines
@@ -54,6 +55,7 @@ Cases = Annotated[
     Path | None, typer.Option("--cases", help="JSON file with a list of cases.", metavar="FILE")
 ]
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")]
+Gpus = Annotated[str | None, typer.Option(help="all, or 0,1: a worker on each, restarted.")]
 
 
 def _version(asked: bool) -> None:
@@ -246,10 +248,14 @@ def up(
     redis: Annotated[
         str | None, typer.Option(metavar="URL", help="Use this Redis; default: start one.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=0, help="How many workers to start.")] = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=0, help="How many workers to start; default: one a GPU, or one."),
+    ] = None,
+    gpus: Annotated[str, typer.Option(help="all, or 0,1: one worker on each.")] = ALL,
 ) -> None:
     """Serve on this machine: redis, the API and workers, until Ctrl-C."""
-    local.serve(local.Wanted(data, host, port, redis, workers))
+    local.serve(local.Wanted(data, host, port, redis, workers, gpus))
 
 
 @app.command()
@@ -259,10 +265,23 @@ def demo() -> None:
 
 
 @app.command()
-def worker(data: Data, redis: Redis = None) -> None:
-    """Start one more worker here, until Ctrl-C."""
+def worker(data: Data, redis: Redis = None, gpus: Gpus = None) -> None:
+    """Start one more worker here, or one a GPU, until Ctrl-C."""
     url = redis_url_of(data, redis)
+    if gpus is not None:
+        fleet.serve(gpus, url, data / "logs")
+        return
     become(python("worker.main"), inherited(HALFBYTE_QUEUE_REDIS_URL=url))
+
+
+@app.command()
+def calibrate(
+    runs: Annotated[int, typer.Option(min=1, help="How many runners to measure in.")] = 5,
+    gpu: Annotated[str, typer.Option(help="Which: 0, or a UUID.")] = "0",
+    as_json: Json = False,
+) -> None:
+    """Measure what this machine's GPU adds to a timed call, and say how to read it."""
+    fleet.calibrate(gpu, runs, as_json)
 
 
 def _client(url: str, key: str | None, name: str | None = None) -> HalfbyteClient:

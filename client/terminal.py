@@ -42,3 +42,8 @@ def console(stderr: bool = False) -> Console:
         highlight=False,
         soft_wrap=True,
     )
+
+
+def say(line: str) -> None:
+    """Print one line on stdout, at once."""
+    console().print(plain(line))

@@ -19,29 +19,34 @@ from client.datadir import DataDir
 from client.embedded import EmbeddedRedis
 from client.environment import inherited
 from client.errors import ClientError, UsageError
+from client.fleet import worker_specs
+from client.gpus import ALL
 from client.signals import HeldSignals
 from client.supervisor import Child, Spec, StartFailed, Supervisor
-from client.terminal import console, plain
+from client.terminal import plain, say
 
 START_S = 120.0
 """How long a stage may take to be ready: importing torch on a busy machine is slow."""
 POLL_S = 0.1
 PROBE_S = 5.0
 API_GRACE_S = 10.0
-WORKER_GRACE_S = 45.0
-"""More than a worker gives its running job, so that it can still put the job back."""
 ABLE = ("idle", "busy")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to serve, and where. Without `redis_url` a redis is started; port 0 is any free port."""
+    """What to serve, and where. Without `redis_url` a redis is started; port 0 is any free port.
+
+    A worker is started for each of `gpus`, at most `workers`; where there is no GPU as many as
+    `workers`, or one.
+    """
 
     data: Path
     host: str
     port: int
     redis_url: str | None
-    workers: int
+    workers: int | None = None
+    gpus: str = ALL
 
 
 class StopAsked(ClientError):
@@ -72,10 +77,12 @@ class Local:
         Raises:
             StartFailed: a child ended, or was not ready in time.
             StopAsked: a signal came first.
+            UsageError: a GPU that is named is not here.
 
         """
         say(f"starting; data and logs are in {self._data.path}")
         redis_url = self._wanted.redis_url or self._start_redis()
+        specs = worker_specs(self._wanted.gpus, self._wanted.workers, redis_url)
         env = inherited(HALFBYTE_QUEUE_REDIS_URL=redis_url)
         arguments = ("--host", self._wanted.host, "--port", str(self._port))
         api_env = env | {"HALFBYTE_SERVICE_STARTER_KEY": self._starter_key}
@@ -84,12 +91,7 @@ class Local:
         )
         self._await(api, self._api_ready)
         say("api ready")
-        workers = self._supervisor.start(
-            *(
-                Spec(f"worker-{number}", python("worker.main"), env, WORKER_GRACE_S, may_end=True)
-                for number in range(1, self._wanted.workers + 1)
-            )
-        )
+        workers = self._supervisor.start(*specs)
         if workers:
             pids = {each.pid for each in workers}
             self._await(workers, lambda: self._worker_ready(pids))
@@ -173,11 +175,6 @@ def serve(wanted: Wanted) -> None:
             pass
         say("stopping: a running job may take a while to end; Ctrl-C again stops at once")
     say("stopped")
-
-
-def say(line: str) -> None:
-    """Print one line on stdout, at once."""
-    console().print(plain(line))
 
 
 def _free_port(host: str, port: int) -> int:

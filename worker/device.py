@@ -9,6 +9,7 @@ from typing import Final, Protocol
 import torch
 
 from kernels.measurement import Calibration
+from worker.gpu_lock import lock_folder, lock_gpu
 from worker.ground import CpuGround, Ground
 from worker.road import PlainRoad, Road
 from worker.runner_process import RunnerProcess
@@ -93,12 +94,19 @@ class Gpu:
     """The first GPU that this process sees."""
 
     def __init__(self, settings: WorkerSettings) -> None:
-        """Make the context and remember how much memory is in use."""
+        """Lock the GPU, make the context and remember how much memory is in use.
+
+        Raises:
+            GpuTaken: another worker has it.
+
+        """
         from worker.gpu import SPARE_BYTES, GpuGround, memory_in_use  # noqa: PLC0415  (a driver)
 
         self._settings = settings
-        self.ground = GpuGround()
         uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
+        holder = f"worker {settings.name}".rstrip() + f", process {os.getppid()}"
+        self._lock_fd = lock_gpu(uuid, lock_folder(settings.sandbox), holder)
+        self.ground = GpuGround()
         self.meter = find_meter(uuid)
         self.environment = {**BASIC_ENVIRONMENT, "CUDA_VISIBLE_DEVICES": uuid}
         if settings.library_path:

@@ -25,6 +25,7 @@ from worker.compilation import Compilation, Compiled
 from worker.device import find_device
 from worker.environment import describe_machine, device_names
 from worker.findings import Host, fields_of, verdict_of
+from worker.gpu_lock import GpuTaken
 from worker.judge import Judge, Judgement, Machine
 from worker.messages import (
     TO_JUDGE,
@@ -44,6 +45,7 @@ from worker.plan import plan_of
 from worker.process_tree import adopt_orphans, be_opaque, die_with_parent, kill_strays
 from worker.runner_process import Interrupted, RunnerFailed, RunnerProcess
 from worker.sandbox.choose import choose
+from worker.sandbox.confinement import SandboxUnavailable
 from worker.seeds import random_seed
 from worker.settings import WorkerSettings
 from worker.spares import Spares
@@ -70,6 +72,7 @@ class JudgeProcess:
 
         Raises:
             SandboxUnavailable: none of the wanted level works here.
+            GpuTaken: another worker has the GPU.
             RunnerFailed: what is started to calibrate with did not do what it must.
 
         """
@@ -236,7 +239,11 @@ def main() -> None:
     messages = iter(worker.makefile("rb"))
     first = TO_JUDGE.validate_json(next(messages))
     assert isinstance(first, Configure)
-    JudgeProcess(first.settings, messages, worker).serve()
+    try:
+        judge = JudgeProcess(first.settings, messages, worker)
+    except (SandboxUnavailable, GpuTaken) as error:
+        sys.exit(f"the judge cannot start: {error}")
+    judge.serve()
 
 
 if __name__ == "__main__":

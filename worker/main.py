@@ -6,6 +6,7 @@ import platform
 import secrets
 import signal
 import socket
+import sys
 from typing import Final
 
 from contract.device import CPU
@@ -13,7 +14,7 @@ from contract.job import WorkerInfo
 from contract.logs import log_to_stderr
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
-from worker.judge_client import JudgeClient
+from worker.judge_client import JudgeClient, JudgeLost
 from worker.loop import Worker
 from worker.messages import Ready
 from worker.process_tree import adopt_orphans
@@ -76,7 +77,10 @@ def judge_environment(settings: WorkerSettings) -> dict[str, str]:
 def main() -> None:
     """Read the settings once and serve."""
     log_to_stderr()
-    asyncio.run(serve(WorkerSettings(), QueueSettings()))
+    try:
+        asyncio.run(serve(WorkerSettings(), QueueSettings()))
+    except JudgeLost as error:  # what it said stands above, on stderr
+        sys.exit(f"the worker cannot start: {error}")
 
 
 if __name__ == "__main__":
