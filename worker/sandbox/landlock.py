@@ -194,14 +194,18 @@ def build_landlock(settings: SandboxSettings) -> Landlocked:
 
 def processes_of(uid: int, zombies: bool = False) -> Iterator[int]:
     """Yield the processes of a uid, either those that live or those that wait to be buried."""
+    return (pid for pid, owner, zombie in processes() if (owner, zombie) == (uid, zombies))
+
+
+def processes() -> Iterator[tuple[int, int, bool]]:
+    """Yield every process with its uid, and whether it waits to be buried."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with suppress(OSError):
                 lines = dict(
                     line.split(":", 1) for line in (folder / "status").read_text().splitlines()
                 )
-                if int(lines["Uid"].split()[0]) == uid and ("Z" in lines["State"]) == zombies:
-                    yield int(folder.name)
+                yield int(folder.name), int(lines["Uid"].split()[0]), "Z" in lines["State"]
 
 
 def bury(uid: int) -> None:

@@ -1,23 +1,36 @@
-"""What killed judges leave behind: empty control groups, and folders in /tmp."""
+"""What killed judges and workers leave behind: processes, control groups, and folders in /tmp."""
 
 import os
 
-from worker.sandbox.cgroup import find_control_groups
+from worker.sandbox.cgroup import ControlGroups, find_control_groups
 from worker.sandbox.confinement import SandboxSettings, SandboxUnavailable
+from worker.sandbox.landlock import evict, processes
 from worker.sandbox.namespaces import group_name
 from worker.sandbox.scratch import sweep_scratch
 from worker.sandbox.slots import open_slots
 
 
 def sweep(settings: SandboxSettings) -> None:
-    """Remove folders and groups of processes that are gone; those in use are locked."""
+    """End and remove what is of judges that are gone; what is in use is locked."""
     uids = range(settings.first_uid, settings.first_uid + settings.uids)
-    sweep_scratch({os.geteuid(), *uids})
     try:
         slots = open_slots(settings.state, uids)
-        groups = find_control_groups(settings.cgroup)
     except SandboxUnavailable:
+        sweep_scratch({os.geteuid()})
         return
+    groups = _groups(settings)
+    alive = {uid for _, uid, zombie in processes() if not zombie}
     for slot in slots.take_used():
-        groups.named(group_name(slot.uid)).remove()
+        if slot.uid in alive:
+            evict(slot.uid)
+        if groups is not None:
+            groups.named(group_name(slot.uid)).remove()
         slot.release()
+    sweep_scratch({os.geteuid(), *uids})
+
+
+def _groups(settings: SandboxSettings) -> ControlGroups | None:
+    try:
+        return find_control_groups(settings.cgroup)
+    except SandboxUnavailable:
+        return None

@@ -3,6 +3,7 @@ way run in a mount namespace in which that home is open.
 """
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.worker.sandbox.conftest import build
-from tests.worker.sandbox.trials import in_the_open, run
+from tests.worker.sandbox.trials import alive, in_the_open, marker, run
+from worker.sandbox.confinement import SandboxSettings
+from worker.sandbox.sweep import sweep
 from worker.sandbox.visible import is_hidden
 
 HERE = Path(__file__).parent
@@ -53,3 +56,32 @@ for file in ({str(repository / "worker" / "runner.py")!r}, {str(repository / "py
         print("refused")
 """
     assert run(build("Landlock"), code).stdout.split() == ["True", "refused"]
+
+
+def test_landlock_leaves_nothing_of_a_killed_judge_once_a_worker_starts(tmp_path: Path):
+    build("Landlock")
+    word = marker()
+    daemon = f"""
+import os, signal
+if os.fork() == 0:
+    os.setsid()
+    print("up", flush=True)
+    signal.pause()  # inside-{word}
+signal.pause()
+"""
+    settings = SandboxSettings(state=tmp_path)
+    judge = f"""
+import os, signal
+from pathlib import Path
+from tests.worker.sandbox.trials import begin, wait_for
+from worker.sandbox.confinement import SandboxSettings
+from worker.sandbox.landlock import build_landlock
+trial = begin(build_landlock(SandboxSettings(state=Path({str(tmp_path)!r}))), {daemon!r})
+wait_for(lambda: os.pread(trial.stdout.fileno(), 9, 0), "the daemon")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    ended = subprocess.run([sys.executable, "-c", judge], check=False, cwd=HERE.parents[2])
+    assert ended.returncode == -signal.SIGKILL
+    assert alive(f"inside-{word}")  # nobody is told of the death of a grandparent
+    sweep(settings)
+    assert not alive(f"inside-{word}")

@@ -1,6 +1,7 @@
 """What killed judges leave is removed, what is in use is not."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,27 @@ def test_only_the_groups_of_free_uids_are_removed(tmp_path: Path) -> None:
     held.release()
     sweep(settings)
     assert not any(folder.exists() for folder in made[0].folders)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_only_the_processes_of_free_uids_are_ended(tmp_path: Path) -> None:
+    settings = SandboxSettings(first_uid=FIRST_UID + 10, uids=2, state=tmp_path)
+    slots = open_slots(tmp_path, range(FIRST_UID + 10, FIRST_UID + 12))
+    held, left = slots.take(), slots.take()
+    ours, theirs = (
+        subprocess.Popen(["/bin/sleep", "60"], user=slot.uid, group=slot.uid)
+        for slot in (held, left)
+    )
+    left.release()
+    try:
+        sweep(settings)
+        assert theirs.wait(20) == -signal.SIGKILL
+        assert ours.poll() is None
+    finally:
+        for process in (ours, theirs):
+            process.kill()
+            process.wait()
+        held.release()
 
 
 def test_a_machine_without_groups_is_left_alone(tmp_path: Path) -> None:
