@@ -1,5 +1,6 @@
 """The first page: a form to submit, the queue, workers, and one's jobs."""
 
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -22,6 +23,8 @@ from service.views import queue_view
 
 router = APIRouter(include_in_schema=False)
 JOBS = 20
+_FIELDS = ("file", "kernel", "problem", "m", "n", "k", "mode", "device")
+_SHOWN_AS = {"source": "file", "filename": "file"}
 
 Cursor = Annotated[str | None, Query(pattern="^[0-9]{1,15}$")]
 Options = Sequence[tuple[str, str]]
@@ -86,11 +89,12 @@ def _errors(error: InvalidSubmission | QuotaExceeded) -> Mapping[str, str]:
     if not isinstance(error, InvalidSubmission):
         return {"": str(error)}
     found = error.errors if isinstance(error, InvalidFields) else [(error.field, error.message)]
+    line = f" (line {error.extra['line']})" if "line" in error.extra else ""
     named: dict[str, str] = {}
     for path, message in found:
-        field = path.partition("[")[0].partition(".")[0]
-        where = f" ({path})" if path != field else ""
-        shown = "file" if field in ("source", "filename") else field
-        known = shown in ("file", "kernel", "m", "n", "k", "problem", "mode", "device")
-        named.setdefault(shown if known else "", f"{message}{where}")
+        field = _SHOWN_AS.get(path, re.split(r"[.\[]", path)[0])
+        if field in _FIELDS:
+            named.setdefault(field, f"{message}{line}")
+        else:
+            named.setdefault("", f"{path}: {message}")
     return named
