@@ -69,14 +69,16 @@ if os.fork() == 0:
     signal.pause()  # inside-{word}
 signal.pause()
 """
-    settings = SandboxSettings(state=tmp_path)
+    uid = 64_000 + os.getpid() % 1000  # nobody else's: the locks are in a folder of our own
+    settings = SandboxSettings(state=tmp_path, first_uid=uid, uids=1)
     judge = f"""
 import os, signal
 from pathlib import Path
 from tests.worker.sandbox.trials import begin, wait_for
 from worker.sandbox.confinement import SandboxSettings
 from worker.sandbox.landlock import build_landlock
-trial = begin(build_landlock(SandboxSettings(state=Path({str(tmp_path)!r}))), {daemon!r})
+settings = SandboxSettings(state=Path({str(tmp_path)!r}), first_uid={uid}, uids=1)
+trial = begin(build_landlock(settings), {daemon!r})
 wait_for(lambda: os.pread(trial.stdout.fileno(), 9, 0), "the daemon")
 os.kill(os.getpid(), signal.SIGKILL)
 """
