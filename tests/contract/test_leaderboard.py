@@ -14,6 +14,7 @@ from contract.submission import Mode
 from contract.verdict import Crashed
 from tests.contract.examples import submission
 from tests.contract.ranked import GPU_WORKER, PROBLEM, RANKED, ranked, timed
+from tests.contract.severed import SeveredRoad
 
 THIRD = 1 / 3
 """A score whose digits do not end."""
@@ -230,3 +231,18 @@ async def test_a_finish_that_is_repeated_enters_one_result(queue, boards, redis)
     await asyncio.gather(*(queue.finish(lease, timed(10.0)) for _ in range(3)))
     assert await standing(boards) == [(1, "ann", 10.0)]
     assert await redis.get("halfbyte:ranked_number") == b"1"
+
+
+async def test_a_verdict_whose_answer_is_lost_is_entered_once(redis_server, redis):
+    async with SeveredRoad(redis_server.port).open() as road:
+        queue = JobQueue.connect(QueueSettings(redis_url=road.url))
+        for score in (20.0, 10.0):  # the first makes every script known
+            await queue.submit(RANKED, "ann")
+            lease = await queue.claim(GPU_WORKER, 0)
+            if score == 10.0:
+                road.sever_next_answer()
+            await queue.finish(lease, timed(score))
+        assert road.cuts == 1
+        assert await standing(Leaderboards(queue.store)) == [(1, "ann", 10.0)]
+        assert await redis.get("halfbyte:ranked_number") == b"2"
+        await queue.close()
