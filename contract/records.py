@@ -81,7 +81,10 @@ def shown_of(verdict: Verdict) -> tuple[bytes, bytes]:
 
     Raw samples are for who asks for them, a review for admins.
     """
-    unseen = {"review": True, "cases": {"__all__": {"timing": {"samples_us": True}}}}
+    unseen: dict[str, Any] = {
+        "review": True,
+        "cases": {"__all__": {"timing": {"samples_us": True}}},
+    }
     return VERDICT.dump_json(verdict, exclude=unseen), to_json(verdict.review)
 
 

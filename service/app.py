@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
 
 from contract.errors import QueueUnavailable
 from contract.keys import KeyStore
@@ -77,12 +78,13 @@ def create_app(
         await queue.close()
 
     metrics = Metrics()
-    app = FastAPI(
+    app = FastAPIOffline(  # /docs loads nothing from elsewhere
         title="halfbyte",
         summary="Evaluates kernels for NVFP4 grouped GEMM",
         version=VERSION,
         lifespan=lifespan,
         redirect_slashes=False,
+        redoc_url=None,
     )
     app.state.stopping = asyncio.Event()
     add_handlers(app, settings)

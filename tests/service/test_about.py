@@ -1,5 +1,7 @@
 """What the service tells about itself."""
 
+import re
+
 from tests.service.workers import worker
 
 
@@ -44,6 +46,12 @@ async def test_a_worker_that_is_gone_leaves_the_metrics(http, queue):
 
 
 async def test_the_documentation_is_served(http):
-    assert (await http.get("/docs")).status_code == 200
+    page = (await http.get("/docs")).text
+    loaded = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert len(loaded) >= 2
+    for path in loaded:
+        assert path.startswith("/"), "this is from elsewhere"
+        assert (await http.get(path)).status_code == 200
+    assert "https:" not in page
     described = (await http.get("/openapi.json")).json()
     assert described["info"]["title"] == "halfbyte"
