@@ -89,12 +89,11 @@ def _errors(error: InvalidSubmission | QuotaExceeded) -> Mapping[str, str]:
     if not isinstance(error, InvalidSubmission):
         return {"": str(error)}
     found = error.errors if isinstance(error, InvalidFields) else [(error.field, error.message)]
-    line = f" (line {error.extra['line']})" if "line" in error.extra else ""
     named: dict[str, str] = {}
     for path, message in found:
         field = _SHOWN_AS.get(path, re.split(r"[.\[]", path)[0])
         if field in _FIELDS:
-            named.setdefault(field, f"{message}{line}")
+            named.setdefault(field, message)
         else:
             named.setdefault("", f"{path}: {message}")
     return named

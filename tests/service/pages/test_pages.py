@@ -189,7 +189,7 @@ async def test_a_form_sent_twice_is_one_job(http):
         ({"m": "16", "n": "16"}, None, "required", "k"),
         ({"m": "16", "n": "16", "k": "16", "device": "abacus"}, None, "unknown device", "device"),
         ({"kernel": "<b>"}, None, "unknown kernel &#39;&lt;b&gt;&#39;", "kernel"),
-        ({}, b"def f(:\n", "invalid syntax (line 1)", "file"),
+        ({}, b"def f(:\n", "syntax error in line 1: invalid syntax", "file"),
         ({"callback_url": "http://10.0.0.1/"}, None, "callback_url", None),
         ({"surprise": "1"}, None, "surprise: unknown field", None),
     ],
