@@ -37,8 +37,11 @@ def queue_summary(view: QueueView) -> str:
 def workers_table(workers: Sequence[Worker]) -> Table:
     """Return one row a worker."""
     table = Table(box=None, pad_edge=False, header_style="bold")
+    told = any(worker.get("reason") for worker in workers)
     for name in ("id", "state", "device", "sandbox", "job"):
         table.add_column(name, no_wrap=True)
+    if told:
+        table.add_column("why")
     for worker in workers:
         table.add_row(
             Text(plain(worker["id"])),
@@ -46,6 +49,7 @@ def workers_table(workers: Sequence[Worker]) -> Table:
             Text(plain(worker["gpu"] or worker["device"])),
             Text(f"level {worker['sandbox_level']}"),
             Text(plain(worker["job"] or "-")),
+            *([Text(plain(worker.get("reason") or ""))] if told else []),
         )
     return table
 

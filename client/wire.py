@@ -160,6 +160,7 @@ class JobView(TypedDict):
     progress: Progress | None
     verdict: Verdict | None
     error: Fault | None
+    hint: NotRequired[str | None]
 
 
 class JobListItem(JobView):
@@ -184,6 +185,7 @@ class Worker(TypedDict):
     gpu: str | None
     sandbox_level: int
     job: str | None
+    reason: NotRequired[str | None]
 
 
 class Workers(TypedDict):

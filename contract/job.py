@@ -161,7 +161,7 @@ class WorkerInfo(BaseModel):
     job: str | None = None
     state: WorkerState = WorkerState.STARTING
     reason: str | None = None
-    """Why it takes no jobs, where it is `unhealthy`: what its GPU failed in."""
+    """Why it takes no jobs, where it is `unhealthy`: what its GPU failed in, or what else."""
     heartbeat_at: datetime | None = None
 
     def takes(self, mode: Mode) -> bool:

@@ -1,6 +1,7 @@
 """The device of a worker: a GPU where there is one, else the CPU in its place."""
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +35,8 @@ COMPILER_ENVIRONMENT: Final = {
 }
 """Compiling is the same everywhere: a GPU that is here is not looked at."""
 
+IDLE_S: Final = 5.0
+"""How long a device may be busy after a job before it is said to be in use."""
 NVIDIA: Final = Path("/proc/driver/nvidia/gpus")
 
 
@@ -132,13 +135,17 @@ class Gpu:
         return TimedRoad(self.ground, calibration)
 
     def prove(self) -> str | None:
-        """Compute something and look at the memory."""
+        """Compute something, look at the memory, and find nobody else at work."""
         from worker.gpu import GpuUnhealthy, prove  # noqa: PLC0415
 
         try:
             prove(self._allowed_bytes)
         except GpuUnhealthy as error:
             return str(error)
+        deadline_s = time.monotonic() + IDLE_S
+        while not self.ground.take_back():  # a spare that comes up is at work for a moment
+            if time.monotonic() > deadline_s:
+                return f"the device was in use for {IDLE_S:g} s, while no job ran"
         return None
 
 

@@ -21,7 +21,7 @@ async def complaint(queue: JobQueue, host: str) -> str | None:
     if not ours:
         return f"no worker of {host} has a fresh heartbeat"
     if all(worker.state is WorkerState.UNHEALTHY for worker in ours):
-        return f"the device of {ours[0].id} failed its proof"
+        return f"{ours[0].id} can judge nothing: {ours[0].reason}"
     return None
 
 

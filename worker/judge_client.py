@@ -22,6 +22,7 @@ from worker.messages import (
     Judged,
     Ready,
     Stopped,
+    Unhealthy,
     line,
 )
 from worker.process_tree import children, kill_strays
@@ -56,7 +57,7 @@ class JudgeClient:
         """Start the process and wait until it can judge.
 
         Raises:
-            JudgeLost: it did not come up.
+            JudgeLost: it did not come up, or its device failed its proof.
 
         """
         self._others = frozenset(children(os.getpid()))
@@ -80,10 +81,12 @@ class JudgeClient:
         except TimeoutError:
             await self.close()
             raise JudgeLost(f"the judge did not come up within {START_S} s") from None
-        if not isinstance(ready, Ready):
-            await self.close()
-            raise JudgeLost(f"the judge began with {ready.type}")
-        return ready
+        if isinstance(ready, Ready):
+            return ready
+        await self.close()
+        if isinstance(ready, Unhealthy):
+            raise JudgeLost(ready.message)
+        raise JudgeLost(f"the judge began with {ready.type}")
 
     @property
     def alive(self) -> bool:

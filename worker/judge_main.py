@@ -73,7 +73,6 @@ class JudgeProcess:
         Raises:
             SandboxUnavailable: none of the wanted level works here.
             GpuTaken: another worker has the GPU.
-            RunnerFailed: what is started to calibrate with did not do what it must.
 
         """
         self._out = out
@@ -85,13 +84,21 @@ class JudgeProcess:
         self._sandbox_level = sandbox.level
         self._spares = Spares(sandbox, self._device.environment, settings.limits, settings.spares)
         self._settings = settings
-        self._calibrate()
         self._waiting: queue.SimpleQueue[RunningJob] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._current: RunningJob | None = None
 
     def serve(self) -> None:
-        """Judge until the worker is gone, or the device fails its proof after a job."""
+        """Judge until the worker is gone, or the device fails its proof: at the start, after a job.
+
+        Raises:
+            RunnerFailed: a runner did not come up; what is started next says more.
+
+        """
+        fault = self._device.prove() or self._calibration_fault()
+        if fault is not None:
+            self._send(Unhealthy(message=fault))
+            return
         self._spares.fill()
         threading.Thread(target=self._listen, name="listen", daemon=True).start()
         self._send(
@@ -118,6 +125,14 @@ class JudgeProcess:
             if often and number % often == 0:
                 self._calibrate()
             self._spares.fill()
+
+    def _calibration_fault(self) -> str | None:
+        """Calibrate; say what went wrong where that cannot be done."""
+        try:
+            self._calibrate()
+        except RunnerFailed as error:
+            return f"no calibration: {error}"
+        return None
 
     def _calibrate(self) -> None:
         """Measure what the machine adds to a call, while no spare starts beside it."""

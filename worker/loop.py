@@ -56,7 +56,8 @@ class Worker:
         self._settings = settings
         self._beat_s = queue_settings.beat_s
         self._stopping = asyncio.Event()
-        self._unhealthy = False
+        self._unfit: str | None = None
+        """Why no job can be taken; None while one can."""
 
     def stop(self) -> None:
         """Take no further job, and give the running one its grace."""
@@ -96,10 +97,16 @@ class Worker:
 
     async def _restart(self) -> None:
         """Start another judge; a device that failed its proof is left alone for a while."""
-        if self._unhealthy:
+        if self._unfit is not None:
             await self._pause(HEAL_S)
-        if await self._unless_stopped(self._judge.start()) is not None:
-            self._unhealthy = False
+        try:
+            started = await self._unless_stopped(self._judge.start())
+        except JudgeLost as error:
+            self._unfit = str(error)
+            self._describe(WorkerState.UNHEALTHY)
+            raise
+        if started is not None:
+            self._unfit = None
             self._describe(WorkerState.IDLE)
 
     async def _unless_stopped(self, work: Coroutine[object, object, T]) -> T | None:
@@ -133,9 +140,10 @@ class Worker:
     def _describe(self, state: WorkerState, job: str | None = None) -> None:
         if self._stopping.is_set():
             state = WorkerState.DRAINING
-        elif self._unhealthy:
+        elif self._unfit is not None:
             state = WorkerState.UNHEALTHY
-        self._info = self._info.model_copy(update={"state": state, "job": job})
+        update = {"state": state, "job": job, "reason": self._unfit}
+        self._info = self._info.model_copy(update=update)
 
     async def _attempt(self, lease: Lease) -> None:
         """See one attempt through."""
@@ -176,8 +184,10 @@ class Worker:
                         await self._send_progress(lease, unsent)
                     elif isinstance(message, Unhealthy):
                         log.error("device unhealthy: %s", message.message)
-                        self._unhealthy = True
+                        self._unfit = message.message
                     elif isinstance(message, Judged | Failed | Stopped):
+                        if self._unfit is not None:
+                            await self._judge.close()  # it ends anyway; no job may reach it
                         return message
             raise JudgeLost("the judge ended in the middle of a job")
         except TimeoutError:

@@ -72,7 +72,10 @@ class Failed(BaseModel):
 
 
 class Unhealthy(BaseModel):
-    """The device failed its proof after the job. The job's own end follows, then the judge's."""
+    """The device failed its proof: at the start, or after a job, whose own end follows then.
+
+    The judge ends.
+    """
 
     model_config = ConfigDict(frozen=True)
     type: Literal["unhealthy"] = "unhealthy"

@@ -49,6 +49,15 @@ def test_workers_are_a_table_without_what_a_terminal_acts_on(halfbyte, service):
     assert row == [r"vm-12-abc\x1b[2J", "busy", "cpu", "level", "2", "f" * 32]
 
 
+def test_a_worker_that_can_do_nothing_says_why(halfbyte, service):
+    broken = {**WORKER, "state": "unhealthy", "job": None, "reason": "it multiplies\x1b[2J wrongly"}
+    service.tell("GET", "/v1/workers", Answer(200, {"workers": [WORKER, broken]}))
+    head, fit, unfit = halfbyte("workers", "--url", service.url).stdout.splitlines()
+    assert head.split()[-1] == "why"
+    assert fit.split()[-1] == "f" * 32
+    assert unfit.endswith(r"it multiplies\x1b[2J wrongly")
+
+
 def test_no_workers_are_said_beside_the_output(halfbyte, service):
     service.tell("GET", "/v1/workers", Answer(200, {"workers": []}))
     done = halfbyte("workers", "--url", service.url)

@@ -3,7 +3,8 @@
 Real: the messages, the sandbox with its uid and control group a job, the start of a process in it
 and its end, cancel, and how all of it dies with the worker. Not real: nothing is imported, computed
 or compared. A job is a process with a child, which sleeps as long as the first line of the file
-says (`# lasts 0.25 s`), and it passes. The sandbox is built as a worker builds it, and not tried.
+says (`# lasts 0.25 s`), and it passes; behind one that `breaks` the device the judge ends. The
+sandbox is built as a worker builds it, and not tried.
 """
 
 import os
@@ -27,6 +28,7 @@ from worker.messages import (
     Progressed,
     Ready,
     Stopped,
+    Unhealthy,
     line,
 )
 from worker.process_tree import adopt_orphans, be_opaque, die_with_parent, kill_strays
@@ -70,9 +72,14 @@ class StandIn:
         while True:
             begin, cancelled = self._waiting.get()
             end = self._judged(begin, cancelled)
+            broken = b"breaks" in begin.source
+            if broken:
+                self._send(Unhealthy(message="the device multiplies wrongly"))
             with self._lock:
                 self._cancelled = None
             self._send(end)
+            if broken:
+                return
 
     def _listen(self, messages: Iterator[bytes]) -> None:
         for text in messages:

@@ -48,10 +48,11 @@ async def test_a_worker_that_beats_is_healthy_whatever_it_does(
 async def test_a_device_that_failed_its_proof_is_not_healthy(
     queue: JobQueue, queue_settings: QueueSettings
 ) -> None:
-    await queue.heartbeat(worker(WorkerState.UNHEALTHY))
+    broken = worker(WorkerState.UNHEALTHY).model_copy(update={"reason": "it multiplies wrongly"})
+    await queue.heartbeat(broken)
     status, words = await health(queue_settings.redis_url)
     assert status == 1
-    assert "the device of w-unhealthy failed its proof" in words
+    assert "w-unhealthy can judge nothing: it multiplies wrongly" in words
 
 
 async def test_the_heartbeat_of_another_host_says_nothing_about_this_one(

@@ -60,6 +60,14 @@ async def test_one_that_says_nothing_of_ours_at_its_start_is_lost(
         await client.start()
 
 
+async def test_one_whose_device_failed_its_proof_says_why(clients: list[JudgeClient]) -> None:
+    says = b'{"type": "unhealthy", "message": "the device multiplies wrongly"}\n'
+    client = judge_that(f"worker.sendall({says!r})")(WorkerSettings(), {})
+    clients.append(client)
+    with pytest.raises(JudgeLost, match="multiplies wrongly"):
+        await client.start()
+
+
 @pytest.mark.parametrize(
     "does",
     [

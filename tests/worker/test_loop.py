@@ -85,3 +85,17 @@ async def test_a_judge_that_is_killed_costs_an_attempt_and_the_worker_starts_ano
     os.kill(judge, signal.SIGKILL)
     ended = await queue.wait(job.id, 30)
     assert (ended.state, ended.attempts) == (JobState.FINISHED, 2)
+
+
+async def test_a_device_that_fails_its_proof_leaves_the_pool_and_says_why(
+    queue: JobQueue, worker: Part, wait_until: WaitUntil
+) -> None:
+    job = await queue.submit(lasting(0).model_copy(update={"source": b"# lasts 0 s, breaks"}), "me")
+    assert (await queue.wait(job.id, 30)).state == JobState.FINISHED
+    following = await queue.submit(lasting(0), "me")
+
+    async def unfit() -> list[str | None]:
+        return [each.reason for each in await queue.workers() if each.state == "unhealthy"]
+
+    assert await wait_until(unfit, "the worker says so", 10) == ["the device multiplies wrongly"]
+    assert (await queue.get(following.id)).state == JobState.QUEUED
