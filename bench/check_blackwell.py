@@ -15,7 +15,8 @@ import torch
 
 from kernels.catalog import MODULES
 from kernels.compilation import CompiledFacts, compiling_for, facts
-from kernels.operands import draw, submission_data
+from kernels.layout import submission_data
+from kernels.operands import draw
 from kernels.problem import Case
 from kernels.stand_in import shared_memory_bytes
 

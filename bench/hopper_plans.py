@@ -18,7 +18,7 @@ from bench.kernel_times import CASES, on_gpu, outputs_of
 from kernels.group_table import GroupTable, read_groups
 from kernels.hopper_device import HopperDevice
 from kernels.hopper_plan import CHUNK, ROWS, WIDTH_SETS, Plan, candidates, chunk_ns
-from kernels.operands import submission_data
+from kernels.layout import submission_data
 from kernels.problem import Case
 from kernels.timing import ColdClock
 

@@ -14,7 +14,8 @@ from kernels.compare import compare
 from kernels.group_table import read_groups
 from kernels.hopper_device import HopperDevice
 from kernels.hopper_plan import candidates
-from kernels.operands import GroupOperands, draw, submission_data
+from kernels.layout import submission_data
+from kernels.operands import GroupOperands, draw
 from kernels.problem import Case
 
 CASES = (

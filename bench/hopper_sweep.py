@@ -20,7 +20,8 @@ import torch
 from bench.kernel_times import NAMES, outputs_of
 from kernels.catalog import MODULES
 from kernels.compare import compare
-from kernels.operands import GroupOperands, draw, submission_data
+from kernels.layout import submission_data
+from kernels.operands import GroupOperands, draw
 from kernels.problem import Case
 from tests.kernels.kernel_cases import ANY, MANY_GROUPS, MOST_GROUPS, OFFICIAL
 

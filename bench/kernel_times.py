@@ -28,8 +28,9 @@ import triton
 
 from kernels.catalog import MODULES
 from kernels.compare import compare
+from kernels.layout import submission_data
 from kernels.nvfp4 import dequantize
-from kernels.operands import GroupOperands, draw, submission_data
+from kernels.operands import GroupOperands, draw
 from kernels.problem import Case
 from kernels.problems import NVFP4_GROUP_GEMM
 from kernels.roofline import speed_of_light_us

@@ -28,9 +28,10 @@ class HalfbyteClient(Transport):
         kernel: str | None = None,
         mode: str | None = None,
         device: str | None = None,
+        problem: str | None = None,
     ) -> JobView:
         """Have a built-in kernel evaluated, on the official cases where none are given."""
-        return self.submit({"kernel": kernel or "auto", **_job(cases, mode, device)})
+        return self.submit({"kernel": kernel or "auto", **_job(cases, mode, device, problem)})
 
     def submit_file(
         self,
@@ -39,9 +40,10 @@ class HalfbyteClient(Transport):
         cases: Sequence[CaseRequest] = (),
         mode: str | None = None,
         device: str | None = None,
+        problem: str | None = None,
     ) -> JobView:
         """Have a kernel file evaluated; it arrives byte for byte."""
-        return self.submit(_file(source, filename) | _job(cases, mode, device))
+        return self.submit(_file(source, filename) | _job(cases, mode, device, problem))
 
     def compile_file(
         self,
@@ -49,10 +51,11 @@ class HalfbyteClient(Transport):
         filename: str,
         cases: Sequence[CaseRequest] = (),
         targets: Sequence[str] = (),
+        problem: str | None = None,
     ) -> JobView:
         """Have a kernel file compiled, for all targets where none are given; nothing is run."""
         chosen: dict[str, object] = {"targets": list(targets)} if targets else {}
-        return self.submit(_file(source, filename) | _job(cases, "compile", None) | chosen)
+        return self.submit(_file(source, filename) | _job(cases, "compile", None, problem) | chosen)
 
     def submit(self, body: Mapping[str, object]) -> JobView:
         """Submit any request body of `POST /v1/jobs`."""
@@ -135,9 +138,12 @@ def _file(source: bytes, filename: str) -> dict[str, object]:
     return {"source_base64": base64.b64encode(source).decode("ascii"), "filename": filename}
 
 
-def _job(cases: Sequence[CaseRequest], mode: str | None, device: str | None) -> dict[str, object]:
+def _job(
+    cases: Sequence[CaseRequest], mode: str | None, device: str | None, problem: str | None
+) -> dict[str, object]:
     body: dict[str, object] = {"cases": list(cases)} if cases else {}
     if len(cases) == 1:
         # The short form, so that a refusal names `m` and not `cases[0].m`.
         body = dict(cases[0])
-    return body | {k: v for k, v in (("mode", mode), ("device", device)) if v is not None}
+    named = {"mode": mode, "device": device, "problem": problem}
+    return body | {name: value for name, value in named.items() if value is not None}

@@ -10,7 +10,9 @@ from client.wire import CaseRequest
 SEED_DIGITS = 32
 
 
-def typed_cases(sizes: dict[str, str | None], seed: str | None) -> list[CaseRequest]:
+def typed_cases(
+    sizes: dict[str, str | None], seed: str | None, batch: int | None = None
+) -> list[CaseRequest]:
     """Return the one case of `m`, `n` and `k` as typed, or none where none of them was.
 
     Raises:
@@ -21,11 +23,15 @@ def typed_cases(sizes: dict[str, str | None], seed: str | None) -> list[CaseRequ
     if not given:
         if seed is not None:
             raise UsageError("--seed goes with --m, --n and --k")
+        if batch is not None:
+            raise UsageError("--l goes with --m, --n and --k")
         return []
     missing = " and ".join(f"--{name}" for name in sizes if name not in given)
     if missing:
         raise UsageError(f"--m, --n and --k go together: {missing} is missing")
     case = cast(CaseRequest, given)
+    if batch is not None:
+        case["l"] = batch
     if seed is not None:
         case["seed"] = _seed(seed)
     return [case]

@@ -31,7 +31,7 @@ from client.wire import CaseRequest
 
 app = typer.Typer(
     name="halfbyte",
-    help="Evaluate NVFP4 grouped GEMM kernels. `halfbyte demo` shows everything on this machine.",
+    help="Evaluate NVFP4 GEMM kernels. `halfbyte demo` shows everything on this machine.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -47,6 +47,13 @@ Mode = Annotated[
 ]
 Device = Annotated[str | None, typer.Option(help="any, cpu, sm_90, H200, ...")]
 Sizes = Annotated[str | None, typer.Option(help="One a group: 96,128")]
+Problem = Annotated[
+    str | None,
+    typer.Option(help="nvfp4_group_gemm (default), nvfp4_gemm, nvfp4_dual_gemm or nvfp4_gemv."),
+]
+Batch = Annotated[
+    int | None, typer.Option("--l", min=1, help="The batch, for problems without groups.")
+]
 Seed = Annotated[
     str | None,
     typer.Option(help="Seed of the operands of a case, as `reproduce` of a verdict shows it."),
@@ -76,9 +83,11 @@ def _everywhere(
 @app.command()
 def run(
     *,
+    problem: Problem = None,
     m: Sizes = None,
     n: Sizes = None,
     k: Sizes = None,
+    l: Batch = None,  # noqa: E741
     kernel: Annotated[str, typer.Option(help="Built-in kernel to run.")] = "auto",
     mode: Mode = None,
     device: Device = None,
@@ -91,7 +100,8 @@ def run(
 ) -> None:
     """Evaluate a built-in kernel, on the official cases where no sizes are given."""
     with _client(url, key, name) as client:
-        job = client.submit_sizes(_cases(m, n, k, seed, cases), kernel, mode, device)
+        chosen = _cases({"m": m, "n": n, "k": k}, l, seed, cases)
+        job = client.submit_sizes(chosen, kernel, mode, device, problem)
         raise typer.Exit(follow(client, job, as_json))
 
 
@@ -99,9 +109,11 @@ def run(
 def submit(
     file: File,
     *,
+    problem: Problem = None,
     m: Sizes = None,
     n: Sizes = None,
     k: Sizes = None,
+    l: Batch = None,  # noqa: E741
     mode: Mode = None,
     device: Device = None,
     seed: Seed = None,
@@ -114,8 +126,8 @@ def submit(
     """Evaluate a kernel file, on the official cases where no sizes are given."""
     source = _read(file)
     with _client(url, key, name) as client:
-        chosen = _cases(m, n, k, seed, cases)
-        job = client.submit_file(source, file.name, chosen, mode, device)
+        chosen = _cases({"m": m, "n": n, "k": k}, l, seed, cases)
+        job = client.submit_file(source, file.name, chosen, mode, device, problem)
         raise typer.Exit(follow(client, job, as_json))
 
 
@@ -126,9 +138,11 @@ def compile_kernels(
     target: Annotated[
         list[str] | None, typer.Option(help="sm_90a, ...; may be repeated. Default: all.")
     ] = None,
+    problem: Problem = None,
     m: Sizes = None,
     n: Sizes = None,
     k: Sizes = None,
+    l: Batch = None,  # noqa: E741
     cases: Cases = None,
     url: Url = LOCAL,
     key: Key = None,
@@ -138,8 +152,8 @@ def compile_kernels(
     """Compile a kernel file for GPUs that need not be here, and run nothing."""
     source = _read(file)
     with _client(url, key, name) as client:
-        chosen = _cases(m, n, k, None, cases)
-        job = client.compile_file(source, file.name, chosen, target or ())
+        chosen = _cases({"m": m, "n": n, "k": k}, l, None, cases)
+        job = client.compile_file(source, file.name, chosen, target or (), problem)
         raise typer.Exit(follow(client, job, as_json))
 
 
@@ -299,9 +313,9 @@ def _read(file: Path) -> bytes:
 
 
 def _cases(
-    m: str | None, n: str | None, k: str | None, seed: str | None, file: Path | None
+    sizes: dict[str, str | None], batch: int | None, seed: str | None, file: Path | None
 ) -> list[CaseRequest]:
-    typed = typed_cases({"m": m, "n": n, "k": k}, seed)
+    typed = typed_cases(sizes, seed, batch)
     if file is None:
         return typed
     if typed:

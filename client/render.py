@@ -12,6 +12,7 @@ from client.terminal import plain, plain_lines, shortened
 from client.wire import CaseResult, JobListItem, JobView, Log, Verdict
 
 CASE_MESSAGES = 5
+DEFAULT_PROBLEM = "nvfp4_group_gemm"
 LOG_LINES = 10
 """Lines shown of the head of a log, and as many of its tail: where a traceback says why."""
 LINE_CHARACTERS = 300
@@ -157,13 +158,17 @@ def _repeat(view: JobView, body: str) -> str:
     try:
         case = json.loads(body)["cases"][0]
         sizes = {name: ",".join(str(int(size)) for size in case.pop(name)) for name in "mnk"}
-        seed = case.pop("seed")
+        seed, batch = case.pop("seed"), int(case.pop("l", 1))
         if case:
             return f"POST /v1/jobs {body}"
     except (ValueError, LookupError, TypeError, AttributeError):
         return f"POST /v1/jobs {body}"
     what = f"run --kernel {view['kernel']}" if view.get("kernel") else f"submit {_kernel(view)}"
     options = " ".join(f"--{name} {text}" for name, text in sizes.items())
+    if batch != 1:
+        options += f" --l {batch}"
+    if view["problem"] != DEFAULT_PROBLEM:
+        options = f"--problem {plain(view['problem'])} {options}"
     return f"halfbyte {what} --mode {view['mode']} {options} --seed {seed}"
 
 

@@ -17,7 +17,8 @@ def cases_table(cases: Sequence[CaseResult]) -> Table:
     """Return one row a case, with times where any case has them."""
     timed = any(case.get("timing") for case in cases)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("case", "m", "n", "k"):
+    batched = any(case.get("l", 1) != 1 for case in cases)
+    for name in ("case", "m", "n", "k", *(("l",) if batched else ())):
         table.add_column(name, no_wrap=True)
     table.add_column("outcome", no_wrap=True)
     table.add_column("wrong", justify="right", no_wrap=True)
@@ -29,14 +30,16 @@ def cases_table(cases: Sequence[CaseResult]) -> Table:
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("note")
     for case in cases:
-        table.add_row(*_row(case), *(_times(case) if timed else ()))
+        table.add_row(*_row(case, batched), *(_times(case) if timed else ()))
     return table
 
 
-def _row(case: CaseResult) -> Iterator[Text]:
+def _row(case: CaseResult, batched: bool) -> Iterator[Text]:
     yield Text(str(case["index"]))
     for sizes in (case["m"], case["n"], case["k"]):
         yield Text(short(sizes))
+    if batched:
+        yield Text(str(case.get("l", 1)))
     outcome = case["outcome"] or "not run"
     yield Text(plain(outcome), style=STYLES.get(outcome, BAD))
     comparison = case.get("comparison")

@@ -17,6 +17,7 @@ class CaseRequest(TypedDict, total=False):
     m: list[int]
     n: list[int]
     k: list[int]
+    l: int  # noqa: E741
     seed: int | str
     distribution: str | dict[str, int | list[int]]
     poison_padding: bool
@@ -72,6 +73,7 @@ class CaseResult(TypedDict):
     m: list[int]
     n: list[int]
     k: list[int]
+    l: NotRequired[int]  # noqa: E741
     outcome: str | None
     reason: str | None
     message: str | None

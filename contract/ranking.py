@@ -107,9 +107,9 @@ def _rules(submission: Submission, verdict: Verdict) -> Iterator[tuple[bool, str
     yield not isinstance(verdict, Passed), f"the outcome is {verdict.outcome}"
     cases = submission.cases
     yield any(case.seed is not None for case in cases), "its seeds were not secret"
-    official = official_cases(problem_named(submission.problem), Mode.RANKED)
-    yield cases != official, "its cases are not the official ones"
-    yield not sum(case.flops for case in cases), "there was nothing to compute"
+    problem = problem_named(submission.problem)
+    yield cases != official_cases(problem, Mode.RANKED), "its cases are not the official ones"
+    yield not sum(problem.work(case).flops for case in cases), "there was nothing to compute"
     yield verdict.emulated or verdict.environment.device == CPU, "it was emulated"
     yield verdict.sandbox_level < 1, "it ran outside of a sandbox"
     score = verdict.score

@@ -54,6 +54,7 @@ class RequestLimits(BaseModel):
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     groups: int = 1024
+    """Groups of a case, and entries of a batch."""
     cases: int = 64
     extent: int = 65536
     """Largest m, n or k."""
@@ -75,8 +76,8 @@ class RequestLimits(BaseModel):
                 limit=self.source_bytes,
             )
 
-    def check_cases(self, cases: tuple[Case, ...], field: str = "cases") -> None:
-        """Refuse cases over a limit.
+    def check_cases(self, problem: Problem, cases: tuple[Case, ...], field: str = "cases") -> None:
+        """Refuse cases that are none of the problem, or over a limit.
 
         Raises:
             InvalidSubmission: naming the case, the limit and the value.
@@ -86,18 +87,26 @@ class RequestLimits(BaseModel):
             raise InvalidSubmission(field, f"at most {self.cases} cases, got {len(cases)}")
         for index, case in enumerate(cases):
             path = f"{field}[{index}]"
+            try:
+                problem.check(case)
+            except ValueError as error:
+                name = str(error).partition(" ")[0]
+                raise InvalidSubmission(f"{path}.{name}", str(error)) from None
             if len(case.m) > self.groups:
                 raise InvalidSubmission(f"{path}.m", f"at most {self.groups} groups")
+            if case.l > self.groups:
+                raise InvalidSubmission(f"{path}.l", f"at most {self.groups}, got {case.l}")
             for name in ("m", "n", "k"):
                 for group, value in enumerate(getattr(case, name)):
                     if value > self.extent:
                         raise InvalidSubmission(
                             f"{path}.{name}[{group}]", f"at most {self.extent}, got {value}"
                         )
-            if case.operand_bytes > self.operand_bytes:
+            operand_bytes = problem.operand_bytes(case)
+            if operand_bytes > self.operand_bytes:
                 raise InvalidSubmission(
                     path,
-                    f"operands, scales and outputs take {case.operand_bytes} bytes, "
+                    f"operands, scales and outputs take {operand_bytes} bytes, "
                     f"at most {self.operand_bytes} are accepted",
                 )
 

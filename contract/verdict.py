@@ -30,6 +30,7 @@ class CaseResult(BaseModel):
     m: tuple[int, ...]
     n: tuple[int, ...]
     k: tuple[int, ...]
+    l: int = 1  # noqa: E741
     distribution: Distribution
     outcome: Outcome | None = None
     reason: str | None = None

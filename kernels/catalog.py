@@ -2,51 +2,62 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any
 
-from kernels.problem import GroupShape
+from kernels.problem import GroupShape, Problem
+from kernels.problems import NVFP4_GROUP_GEMM, PROBLEMS
 
-MODULES: Mapping[str, str] = MappingProxyType(
-    {
-        "dot_scaled": "kernels.dot_scaled_gemm",
-        "hopper": "kernels.hopper_gemm",
-        "portable": "kernels.portable_gemm",
-    }
-)
-"""The module of each kernel, the fastest first. The last one runs everywhere."""
+MODULES: Mapping[str, str] = NVFP4_GROUP_GEMM.modules
+"""Those of the grouped GEMM."""
 AUTO = "auto"
-"""The first of them that applies."""
+"""The first of a problem's kernels that applies."""
 _ON_REQUEST = frozenset({"hopper"})
 """Kernels that `auto` passes over: not yet run on a GPU in their present form."""
 
 
-def candidate_source(name: str) -> bytes:
-    """Return the Python source that makes a built-in kernel a submission.
+def candidate_source(name: str, problem: str = NVFP4_GROUP_GEMM.name) -> bytes:
+    """Return the Python source that makes a built-in kernel a submission to a problem.
 
     Raises:
         ValueError: there is no kernel of this name.
 
     """
+    chosen = PROBLEMS[problem]
     if name == AUTO:
-        return b"from kernels.catalog import auto\n\ncustom_kernel = auto()\n"
-    if name not in MODULES:
-        raise ValueError(f"unknown kernel {name!r}; known: {', '.join((AUTO, *MODULES))}")
-    return f"from {MODULES[name]} import custom_kernel\n".encode()
+        source = f"from kernels.catalog import auto\n\ncustom_kernel = auto({problem!r})\n"
+    elif name in chosen.modules:
+        source = f"from {chosen.modules[name]} import custom_kernel\n"
+    else:
+        known = ", ".join((AUTO, *chosen.modules))
+        raise ValueError(f"unknown kernel {name!r}; known: {known}")
+    if chosen.adapter is not None:
+        source = f"from {chosen.adapter} import adapted\n{source}\n"
+        source += "custom_kernel = adapted(custom_kernel)\n"
+    return source.encode()
 
 
-def auto() -> Callable[[Any], Any]:
+def auto(problem: str = NVFP4_GROUP_GEMM.name) -> Callable[[Any], Any]:
     """Return an entry point that runs each call on the best kernel for it."""
     import torch  # noqa: PLC0415
 
+    chosen = PROBLEMS[problem]
     capability = torch.cuda.get_device_capability()
-    modules = [import_module(MODULES[name]) for name in MODULES if name not in _ON_REQUEST]
+    names = [name for name in chosen.modules if name not in _ON_REQUEST]
+    modules = [import_module(chosen.modules[name]) for name in names]
 
     def custom_kernel(data: Any) -> Any:  # noqa: ANN401
-        groups = [GroupShape(*size[:3]) for size in data[3]]
-        return _best(modules, groups, capability).custom_kernel(data)
+        return _best(modules, _shapes_in(chosen, data), capability).custom_kernel(data)
 
     return custom_kernel
+
+
+def _shapes_in(problem: Problem, data: Any) -> list[GroupShape]:  # noqa: ANN401
+    """Read the sizes off what a kernel is handed: through an adapter, that is groups."""
+    if problem.grouped or problem.adapter is not None:
+        return [GroupShape(*size[:3]) for size in data[3]]
+    m, n, _ = data[-1].shape
+    return [GroupShape(m, n, data[0].shape[1] * 2)]
 
 
 def _best(

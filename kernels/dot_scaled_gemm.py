@@ -33,7 +33,7 @@ import triton
 import triton.language as tl
 
 from kernels.group_table import GroupTable, read_groups
-from kernels.operands import SubmissionData
+from kernels.layout import SubmissionData
 from kernels.problem import GroupShape
 from kernels.tiles import TileConfig, dot_scaled_tile
 

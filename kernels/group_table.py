@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
-from kernels.operands import SubmissionData
+from kernels.checks import check_blocked, check_rows
+from kernels.layout import SubmissionData
 from kernels.problem import BLOCK_ELEMENTS, GroupShape
 from kernels.tiles import TileConfig
 
@@ -58,38 +59,15 @@ def read_groups(data: SubmissionData) -> GroupTable:
             raise ValueError(f"group {group}: k must be a multiple of {BLOCK_ELEMENTS}, got {k}")
         a, b, c = abc[group]
         sfa, sfb = blocked_scales[group]
-        _check_rows(f"group {group}: a", a, torch.float4_e2m1fn_x2, (m, k // 2, 1))
-        _check_rows(f"group {group}: b", b, torch.float4_e2m1fn_x2, (n, k // 2, 1))
-        _check_rows(f"group {group}: c", c, torch.float16, (m, n, 1))
-        _check_blocked(f"group {group}: sfa_reordered", sfa, m, k)
-        _check_blocked(f"group {group}: sfb_reordered", sfb, n, k)
+        check_rows(f"group {group}: a", a, torch.float4_e2m1fn_x2, (m, k // 2, 1))
+        check_rows(f"group {group}: b", b, torch.float4_e2m1fn_x2, (n, k // 2, 1))
+        check_rows(f"group {group}: c", c, torch.float16, (m, n, 1))
+        check_blocked(f"group {group}: sfa_reordered", sfa, m, k)
+        check_blocked(f"group {group}: sfb_reordered", sfb, n, k)
         shapes.append(GroupShape(m, n, k))
         addresses.append(tuple(tensor.data_ptr() for tensor in (a, b, sfa, sfb, c)))
     device = abc[0][0].device if abc else torch.device("cpu")
     return GroupTable(tuple(shapes), tuple(addresses), device)
-
-
-def _check_rows(
-    name: str, tensor: torch.Tensor, dtype: torch.dtype, shape: tuple[int, int, int]
-) -> None:
-    if tensor.dtype != dtype or tensor.shape != shape or not tensor.is_contiguous():
-        raise ValueError(
-            f"{name} must be {dtype} {shape} with contiguous rows, "
-            f"got {tensor.dtype} {tuple(tensor.shape)} with strides {tensor.stride()}"
-        )
-
-
-def _check_blocked(name: str, scale: torch.Tensor, rows: int, k: int) -> None:
-    shape = (32, 4, -(-rows // 128), 4, -(-k // 64), 1)
-    if (
-        scale.dtype != torch.float8_e4m3fn
-        or scale.shape != shape
-        or not scale.permute(5, 2, 4, 0, 1, 3).is_contiguous()
-    ):
-        raise ValueError(
-            f"{name} must be torch.float8_e4m3fn {shape} in blocked order, "
-            f"got {scale.dtype} {tuple(scale.shape)} with strides {scale.stride()}"
-        )
 
 
 def _tiles(shape: GroupShape, tile: TileConfig) -> int:

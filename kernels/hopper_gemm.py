@@ -35,7 +35,7 @@ from kernels import portable_gemm
 from kernels.cuda_driver import has_bindings
 from kernels.group_table import GroupTable, read_groups
 from kernels.hopper_device import device_of
-from kernels.operands import SubmissionData
+from kernels.layout import SubmissionData
 from kernels.problem import GroupShape
 
 CAPABILITY = (9, 0)

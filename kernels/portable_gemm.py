@@ -29,7 +29,7 @@ import triton
 import triton.language as tl
 
 from kernels.group_table import GroupTable, read_groups
-from kernels.operands import SubmissionData
+from kernels.layout import SubmissionData
 from kernels.problem import GroupShape
 from kernels.tiles import TileConfig, portable_tile
 
@@ -51,7 +51,7 @@ def _block_scales(base, first_row, row, column, columns, tile_columns):
 
 
 @triton.jit
-def _operand(
+def load_operand(
     base,
     scale_base,
     first_row,
@@ -111,8 +111,8 @@ def _grouped_kernel(
 
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for first_k in tl.range(0, k, BLOCK_K):
-        a_even, a_odd = _operand(a, sfa, first_row, m, k, first_k, BLOCK_M, BLOCK_K, ALIGN)
-        b_even, b_odd = _operand(b, sfb, first_col, n, k, first_k, BLOCK_N, BLOCK_K, ALIGN)
+        a_even, a_odd = load_operand(a, sfa, first_row, m, k, first_k, BLOCK_M, BLOCK_K, ALIGN)
+        b_even, b_odd = load_operand(b, sfb, first_col, n, k, first_k, BLOCK_N, BLOCK_K, ALIGN)
         acc = tl.dot(a_even, b_even.T, acc)
         acc = tl.dot(a_odd, b_odd.T, acc)
 

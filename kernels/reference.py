@@ -1,18 +1,23 @@
-"""The reference: the slow, right answer of one group in float64.
+"""The reference: the slow, right answer in float64, of a product and of what is made of it.
 
 Elements are multiples of 2^-10, so products are multiples of 2^-20 and a float64 sum is exact in
 any order while its magnitude stays below 2^33: every output that float16 can hold, but for absurd
-cancellation. The reference is therefore the same on every machine.
+cancellation. The reference is therefore the same on every machine; an epilogue that takes an
+exponential may differ in the last of 53 bits.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from kernels.nvfp4 import dequantize
-from kernels.operands import GroupOperands
+from kernels.operands import GroupOperands, for_reference
+from kernels.problem import Problem
+from kernels.problems import NVFP4_GROUP_GEMM
 
 _BLOCK_ELEMENTS = 1 << 22
 """Float64 elements of one intermediate: 32 MiB, which an allocator still reuses."""
@@ -21,11 +26,38 @@ _MANTISSA_BITS = 10
 
 
 class Reference(NamedTuple):
-    """Float64 [m, n] each."""
+    """A product, float64 [m, n] each."""
 
     value: Tensor
     magnitude: Tensor
     """|A| @ |B|.T: what the rounding error of a sum is proportional to."""
+
+
+class Wanted(NamedTuple):
+    """An output, float64 [m, n] each."""
+
+    value: Tensor
+    rounding: Tensor
+    """How far off honest float32 may be, before the one rounding to float16."""
+
+
+def wanted_blocks(
+    problem: Problem, products: Sequence[GroupOperands]
+) -> Iterator[tuple[slice, Wanted]]:
+    """Yield the output that is made of these products, in blocks of whole rows."""
+    combine = _epilogue(problem)
+    spread = 2 * math.sqrt(products[0].shape.k) * 2.0**-24
+    counting = [for_reference(problem, product) for product in products]
+    for blocks in zip(*map(reference_blocks, counting), strict=True):
+        sums = [Wanted(block.value, spread * block.magnitude) for _, block in blocks]
+        yield blocks[0][0], combine(*sums)
+
+
+def _epilogue(problem: Problem) -> Callable[..., Wanted]:
+    if problem.epilogue is None:
+        return lambda product: product
+    combine: Callable[..., Wanted] = import_module(problem.epilogue).combine
+    return combine
 
 
 def reference_blocks(group: GroupOperands) -> Iterator[tuple[slice, Reference]]:
@@ -48,11 +80,11 @@ def reference(group: GroupOperands) -> Reference:
     return whole
 
 
-def output(group: GroupOperands) -> Tensor:
-    """Return the correctly rounded answer, float16 [m, n]."""
-    m, n, _ = group.shape
-    answer = torch.empty(m, n, dtype=torch.float16, device=group.a.device)
-    for rows, block in reference_blocks(group):
+def output(*products: GroupOperands, problem: Problem = NVFP4_GROUP_GEMM) -> Tensor:
+    """Return the correctly rounded output that is made of these products, float16 [m, n]."""
+    m, n, _ = for_reference(problem, products[0]).shape
+    answer = torch.empty(m, n, dtype=torch.float16, device=products[0].a.device)
+    for rows, block in wanted_blocks(problem, products):
         answer[rows] = round_to_float16(block.value)
     return answer
 

@@ -13,7 +13,7 @@ therefore optimistic.
 
 from dataclasses import dataclass
 
-from kernels.problem import BLOCK_ELEMENTS, Case
+from kernels.problem import Work
 
 _US_PER_S = 1e6
 
@@ -30,7 +30,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """The rates of a device that this problem runs on."""
+    """The rates of a device that these problems run on."""
 
     datasheet: Rates
     """Dense, without sparsity."""
@@ -56,27 +56,17 @@ def find_device(name: str) -> Device | None:
     return next((device for word, device in DEVICES if word in words), None)
 
 
-def bytes_moved(case: Case) -> int:
-    """Return the fewest bytes that cross the memory bus: each operand and output once.
-
-    A kernel needs one scale layout only; padding is not counted.
-    """
-    return sum(
-        (m + n) * (k // 2 + k // BLOCK_ELEMENTS) + m * n * 2 if m else 0 for m, n, k in case.groups
-    )
-
-
-def speed_of_light_us(case: Case, device: str) -> float | None:
+def speed_of_light_us(work: Work, device: str) -> float | None:
     """Return the time of a perfect kernel at the attainable rates; None for an unknown device."""
     found = find_device(device)
-    return None if found is None else _time_us(case, found.attainable)
+    return None if found is None else _time_us(work, found.attainable)
 
 
-def floor_us(case: Case, device: str) -> float | None:
+def floor_us(work: Work, device: str) -> float | None:
     """Return the time that physics allows by the datasheet; None for an unknown device."""
     found = find_device(device)
-    return None if found is None else _time_us(case, found.datasheet)
+    return None if found is None else _time_us(work, found.datasheet)
 
 
-def _time_us(case: Case, rates: Rates) -> float:
-    return _US_PER_S * max(case.flops / rates.flops_per_s, bytes_moved(case) / rates.bytes_per_s)
+def _time_us(work: Work, rates: Rates) -> float:
+    return _US_PER_S * max(work.flops / rates.flops_per_s, work.moved_bytes / rates.bytes_per_s)

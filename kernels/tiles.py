@@ -40,6 +40,21 @@ def portable_tile(shapes: Sequence[GroupShape], interpreting: bool) -> TileConfi
     return TileConfig(16 if m <= 16 else 64, 128, 64, warps=4, stages=3)
 
 
+def dual_tile(shape: GroupShape, interpreting: bool) -> TileConfig:
+    """Return the tile of the dual kernel: two accumulators take the room of one twice as wide."""
+    if interpreting:
+        return portable_tile([shape], interpreting)
+    return TileConfig(16 if shape.m <= 16 else 64, 64, 64, warps=4, stages=3)
+
+
+def gemv_tile(m: int, k: int, interpreting: bool) -> TileConfig:
+    """Return the tile of the GEMV kernel; `block_n` is 1."""
+    if interpreting:
+        return TileConfig(_power_of_two(m, 1, 256), 1, _power_of_two(k, 16, 2048), 4, 1)
+    # A row of a tile is 256 bytes; its sums take 32 registers of a thread.
+    return TileConfig(16, 1, 512, warps=4, stages=3)
+
+
 def dot_scaled_tile(capability: tuple[int, int], aligned: bool) -> TileConfig:
     """Return the tile of the dot_scaled kernel; a tile of scales has 128 rows, so it has too.
 

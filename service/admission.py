@@ -14,7 +14,7 @@ from contract.contest import Contest
 from contract.device import CPU, GPU_ONLY, device_named
 from contract.errors import InvalidSubmission
 from contract.job import Job, WorkerInfo, WorkerState
-from contract.problem import Case
+from contract.problem import Case, Problem
 from contract.queue import JobQueue
 from contract.quota import Quotas
 from contract.submission import (
@@ -97,7 +97,7 @@ class Admission:
         return Submission(
             problem=problem.name,
             mode=mode,
-            cases=self._cases_of(mode, asked) or official_cases(problem, mode),
+            cases=self._cases_of(mode, problem, asked) or official_cases(problem, mode),
             kernel=kernel,
             source=source,
             filename=None if source is None else safe_filename(asked.filename),
@@ -113,14 +113,14 @@ class Admission:
             return limits
         return limits.model_copy(update={"job_s": min(sent.job_s, limits.job_s)})
 
-    def _cases_of(self, mode: Mode, asked: JobRequest) -> tuple[Case, ...] | None:
+    def _cases_of(self, mode: Mode, problem: Problem, asked: JobRequest) -> tuple[Case, ...] | None:
         """Return the cases that were asked for; a ranked job has those of everybody."""
         if mode is Mode.RANKED and (given := asked.given_cases()):
             raise InvalidSubmission(
                 given[0],
                 "mode `ranked` runs the official cases under seeds that nobody knows; leave it out",
             )
-        return asked.asked_cases(self._settings.limits)
+        return asked.asked_cases(problem, self._settings.limits)
 
     async def _check(
         self, sent: SentJob, submission: Submission, workers: Sequence[WorkerInfo]

@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSche
 from pydantic_core import ErrorDetails
 
 from contract.errors import InvalidSubmission
-from contract.problem import Case, Distribution
+from contract.problem import Case, Distribution, Problem
 from contract.submission import Mode, RequestLimits
 
-ONE_CASE = ("m", "n", "k", "seed", "distribution", "poison_padding")
+ONE_CASE = ("m", "n", "k", "l", "seed", "distribution", "poison_padding")
 MAX_ERRORS = 20
 HEX_SEED = re.compile(r"(0x)?[0-9a-fA-F]{1,32}")
 FILENAME = "submission.py"
@@ -43,9 +43,10 @@ class InvalidFields(InvalidSubmission):
 class JobRequest(BaseModel):
     """A job as it is asked for. Sizes are integers and nothing else; unknown fields are refused.
 
-    One case is `m`, `n` and `k`, each a list with one entry a group; several are `cases`; none are
-    the official cases of the problem. What runs is a built-in `kernel` (`auto` where nothing is
-    said) or a file: `source`, or its bytes as `source_base64`.
+    One case is `m`, `n` and `k`, each a list with one entry a group (and `l`, a batch, where the
+    problem has no groups); several are `cases`; none are the official cases of the problem. What
+    runs is a built-in `kernel` (`auto` where nothing is said) or a file: `source`, or its bytes as
+    `source_base64`.
     """
 
     model_config = ConfigDict(
@@ -59,6 +60,8 @@ class JobRequest(BaseModel):
     """Rows of B of each group: 1 or more."""
     k: tuple[int, ...] | None = None
     """Elements along k of each group: a positive multiple of 16."""
+    l: int | None = None  # noqa: E741
+    """The batch, for problems without groups: 1 or more, 1 where it is not given."""
     seed: Seed | None = None
     """An integer, or up to 32 hexadecimal digits; drawn at random where none is given."""
     distribution: Distribution | None = None
@@ -108,7 +111,7 @@ class JobRequest(BaseModel):
         """Return the fields that were given of those that say which cases run."""
         return [name for name in (*ONE_CASE, "cases") if getattr(self, name) is not None]
 
-    def asked_cases(self, limits: RequestLimits) -> tuple[Case, ...] | None:
+    def asked_cases(self, problem: Problem, limits: RequestLimits) -> tuple[Case, ...] | None:
         """Return the cases that were asked for, None where the official ones are.
 
         Raises:
@@ -121,7 +124,7 @@ class JobRequest(BaseModel):
                 raise InvalidSubmission(given[0], "give `m`, `n`, `k` or `cases`, not both")
             if not self.cases:
                 raise InvalidSubmission("cases", "at least one case, or leave it out")
-            limits.check_cases(self.cases)
+            limits.check_cases(problem, self.cases)
             return self.cases
         if not given:
             return None
@@ -130,7 +133,7 @@ class JobRequest(BaseModel):
                 raise InvalidSubmission(name, f"required where `{given[0]}` is given")
         try:
             case = Case(**{name: getattr(self, name) for name in given})
-            limits.check_cases((case,))
+            limits.check_cases(problem, (case,))
         except ValueError as error:
             raise InvalidSubmission(_path_in(str(error)) or "m", str(error)) from None
         except InvalidSubmission as error:

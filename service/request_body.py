@@ -19,7 +19,7 @@ from service.strict_json import MalformedJson, loads
 
 ESCAPED_BYTES = 3
 """Bytes that JSON or base64 may make of one byte of source."""
-JSON_FIELDS = ("m", "n", "k", "cases", "targets", "poison_padding")
+JSON_FIELDS = ("m", "n", "k", "l", "cases", "targets", "poison_padding")
 TEXT_OR_JSON_FIELDS = ("seed", "distribution")
 SOURCE_FIELDS = ("file", "source", "source_base64")
 

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from contract.device import DEVICES
 from contract.job import Headline, Job, JobSummary, Look, WorkerInfo
 from contract.operations import Figures
-from contract.problem import Problem
+from contract.problem import Problem, ProblemFacts
 from contract.submission import Limits, Mode, RequestLimits
 from contract.verdict import Verdict
 from service.admission import SERVED_MODES
@@ -78,7 +78,7 @@ class WorkerList(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProblemView(Problem):
+class ProblemView(ProblemFacts):
     """A problem, and what may be asked of it here."""
 
     modes: tuple[Mode, ...]
@@ -229,7 +229,7 @@ def queue_view(figures: Figures) -> QueueView:
 def problem_view(problem: Problem, settings: ServiceSettings) -> ProblemView:
     """Return a problem with what may be asked of it."""
     return ProblemView(
-        **{field.name: getattr(problem, field.name) for field in fields(problem)}
+        **{field.name: getattr(problem, field.name) for field in fields(ProblemFacts)}
         | {"tensors": dict(problem.tensors)},
         modes=SERVED_MODES,
         devices=DEVICES,

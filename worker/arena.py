@@ -1,11 +1,12 @@
 """The memory that judge and runner share, cut into slots at random offsets.
 
 Two pieces, each behind a descriptor that is handed over once. The *host* piece, a sealed memfd,
-begins with a control page; in it lie, for a slot, the table of group shapes and the linear block
-scales, which a submission receives in host memory. The *device* piece holds the rest of a slot:
-packed elements, reordered scales, outputs. It is device memory on a GPU, a second memfd on a CPU.
+begins with a control page; in it lie, for a slot, the table of sizes and what a submission receives
+in host memory (linear block scales, where the problem has groups). The *device* piece holds the
+rest of a slot: packed elements, reordered scales, outputs. It is device memory on a GPU, a second
+memfd on a CPU.
 
-Both processes compute the same layout from the shapes, each tensor at a multiple of 256 bytes. The
+Both processes compute the same layout from the sizes, each tensor at a multiple of 256 bytes. The
 judge never reads the table back, and believes no other byte but the outputs it compares.
 """
 
@@ -21,17 +22,17 @@ from typing import Final, Protocol, Self
 
 import torch
 
+from kernels.layout import GroupTensors, Layout
 from kernels.operands import GroupOperands
-from kernels.problem import GroupShape
+from kernels.problem import GroupShape, Problem
 
 ALIGN_BYTES: Final = 256
 CONTROL_BYTES: Final = 4096
 SLACK_BYTES: Final = 1 << 20
 """Room for the random offset, in each piece."""
-SHAPE: Final = struct.Struct("<III")
+SIZES: Final = struct.Struct("<IIII")
+"""Of a group: m, n, k and the batch."""
 SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-
-Extents = tuple[tuple[int, ...], ...]
 
 
 class Piece(Protocol):
@@ -77,29 +78,6 @@ def aligned(size: int) -> int:
     return -(-size // ALIGN_BYTES) * ALIGN_BYTES
 
 
-def _host_extents(shape: GroupShape) -> Extents:
-    """Byte shapes of sfa and sfb."""
-    m, n, k = shape
-    return ((m, k // 16), (n, k // 16))
-
-
-def _device_extents(shape: GroupShape) -> Extents:
-    """Byte shapes of a, b, both reordered scales, and the float16 output."""
-    m, n, k = shape
-    tiles = -(-k // 64)
-    return (
-        (m, k // 2),
-        (n, k // 2),
-        (-(-m // 128), tiles, 32, 4, 4),
-        (-(-n // 128), tiles, 32, 4, 4),
-        (m, n * 2),
-    )
-
-
-def _size(extents: Extents) -> int:
-    return sum(aligned(prod(extent)) for extent in extents)
-
-
 @dataclass(frozen=True, slots=True)
 class Room:
     """Bytes a slot takes in either piece."""
@@ -108,13 +86,12 @@ class Room:
     device_bytes: int
 
     @classmethod
-    def of(cls, groups: Sequence[GroupShape]) -> Self:
-        """Add up the layout of these groups."""
-        table = aligned(SHAPE.size * len(groups))
-        return cls(
-            table + sum(_size(_host_extents(shape)) for shape in groups),
-            sum(_size(_device_extents(shape)) for shape in groups),
-        )
+    def of(cls, layout: Layout) -> Self:
+        """Add up the tensors of these groups."""
+        host, device = _Ruler(_table_bytes(layout)), _Ruler(0)
+        for shape in layout.groups:
+            layout.tensors(shape, host.take, device.take)
+        return cls(host.size_bytes, device.size_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,29 +104,28 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Views of one slot: operands as bytes, outputs as float16 `[m, n]`, one of each a group."""
+    """Views of one slot: the tensors of its groups."""
 
-    operands: tuple[GroupOperands, ...]
-    outputs: tuple[torch.Tensor, ...]
+    layout: Layout
+    groups: tuple[GroupTensors, ...]
 
     @classmethod
-    def over(
-        cls,
-        host: torch.Tensor,
-        device: torch.Tensor,
-        place: Place,
-        groups: Sequence[GroupShape],
-    ) -> Self:
+    def over(cls, host: torch.Tensor, device: torch.Tensor, place: Place, layout: Layout) -> Self:
         """Lay the views over both pieces, flat uint8 tensors."""
-        on_host = _Cursor(host, place.host_offset + aligned(SHAPE.size * len(groups)))
+        on_host = _Cursor(host, place.host_offset + _table_bytes(layout))
         on_device = _Cursor(device, place.device_offset)
-        operands, outputs = [], []
-        for shape in groups:
-            sfa, sfb = map(on_host.take, _host_extents(shape))
-            a, b, sfa_blocked, sfb_blocked, c = map(on_device.take, _device_extents(shape))
-            operands.append(GroupOperands(a, b, sfa, sfb, sfa_blocked, sfb_blocked))
-            outputs.append(c.view(torch.float16).view(shape.m, shape.n))
-        return cls(tuple(operands), tuple(outputs))
+        groups = (layout.tensors(shape, on_host.take, on_device.take) for shape in layout.groups)
+        return cls(layout, tuple(groups))
+
+    @property
+    def operands(self) -> tuple[GroupOperands, ...]:
+        """All products, in the order in which they are drawn."""
+        return tuple(product for group in self.groups for product in group.products())
+
+    @property
+    def outputs(self) -> tuple[torch.Tensor, ...]:
+        """Float16 `[m, n]`, one a group and entry of the batch."""
+        return tuple(output for group in self.groups for output in group.output)
 
 
 class _Cursor:
@@ -166,6 +142,21 @@ class _Cursor:
         return view
 
 
+class _Ruler:
+    """Takes no memory, and notes how much it would have been."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+
+    def take(self, extent: tuple[int, ...]) -> torch.Tensor:
+        self.size_bytes += aligned(prod(extent))
+        return torch.empty(extent, dtype=torch.uint8, device="meta")
+
+
+def _table_bytes(layout: Layout) -> int:
+    return aligned(SIZES.size * len(layout.groups))
+
+
 class Arena:
     """The judge's side: owns both pieces and places slots."""
 
@@ -174,14 +165,14 @@ class Arena:
         self.host = host
         self.device = device
 
-    def place(self, groups: Sequence[GroupShape]) -> Place:
+    def place(self, layout: Layout) -> Place:
         """Choose random offsets for a slot, and write its table: a runner lays its views early."""
-        room = Room.of(groups)
+        room = Room.of(layout)
         place = Place(
             CONTROL_BYTES + _random_offset(self.host.size_bytes - CONTROL_BYTES, room.host_bytes),
             _random_offset(self.device.size_bytes, room.device_bytes),
         )
-        write_shapes(self.host.tensor[place.host_offset :], groups)
+        write_sizes(self.host.tensor[place.host_offset :], layout)
         return place
 
     def close(self) -> None:
@@ -205,15 +196,14 @@ def _random_offset(size_bytes: int, needed_bytes: int) -> int:
     return secrets.randbelow((size_bytes - needed_bytes) // ALIGN_BYTES + 1) * ALIGN_BYTES
 
 
-def write_shapes(host: torch.Tensor, groups: Sequence[GroupShape]) -> None:
+def write_sizes(host: torch.Tensor, layout: Layout) -> None:
     """Write the table at the head of a slot's host part."""
-    table = b"".join(SHAPE.pack(*shape) for shape in groups)
+    table = b"".join(SIZES.pack(*shape, layout.batch) for shape in layout.groups)
     host[: len(table)] = torch.frombuffer(bytearray(table), dtype=torch.uint8)
 
 
-def read_shapes(mapping: mmap.mmap, offset: int, groups: int) -> list[GroupShape]:
+def read_layout(problem: Problem, mapping: mmap.mmap, offset: int, groups: int) -> Layout:
     """Read the table at the head of a slot."""
-    return [
-        GroupShape(*SHAPE.unpack_from(mapping, offset + index * SHAPE.size))
-        for index in range(groups)
-    ]
+    table = [SIZES.unpack_from(mapping, offset + index * SIZES.size) for index in range(groups)]
+    shapes = tuple(GroupShape(m, n, k) for m, n, k, _ in table)
+    return Layout(problem, shapes, table[0][3])

@@ -9,9 +9,11 @@ import torch
 
 from contract.submission import Limits
 from kernels.compare import compare, describe
+from kernels.layout import Layout
 from kernels.measurement import Comparison
 from kernels.operands import draw
-from kernels.problem import Case, Distribution
+from kernels.problem import Case, Distribution, Problem
+from kernels.problems import NVFP4_GROUP_GEMM
 from worker.arena import Arena, Room, device_bytes_for, host_piece_for
 from worker.blame import Failure, blame
 from worker.clock import Clock
@@ -45,8 +47,10 @@ class Calls:
         road: Road,
         limits: Limits,
         cancel_fd: int,
+        problem: Problem = NVFP4_GROUP_GEMM,
     ) -> None:
         """Take the runner; the caller closes it."""
+        self._problem = problem
         self._runner = runner
         self._ground = ground
         self._road = road
@@ -61,11 +65,17 @@ class Calls:
 
     def open(self, source: bytes, cases: Sequence[Case]) -> Failure | None:
         """Allocate the arena for the largest case, and have the runner import the file."""
-        rooms = [Room.of(case.groups) for case in cases]
+        rooms = [Room.of(Layout.of(self._problem, case)) for case in cases]
         host = host_piece_for(rooms)
         device = self._ground.piece(device_bytes_for(rooms))
         self._arena = Arena(host, device)
-        job = Job(host.size_bytes, device.size_bytes, len(source), self._ground.emulated)
+        job = Job(
+            host.size_bytes,
+            device.size_bytes,
+            len(source),
+            self._ground.emulated,
+            self._problem.name,
+        )
         limit, limit_s = self._clock.limit("import_limit", self._limits.import_s)
         source_fd = source_memfd(source)
         try:
@@ -98,9 +108,11 @@ class Calls:
 
     def _call(self, case: Case, distribution: Distribution, seed: int) -> Failure | Called:
         assert self._arena is not None
-        image = Image.load(draw(case, seed, distribution), self._ground.device)
-        after = Image.blank(case.groups, self._ground.device)
-        place = self._arena.place(case.groups)
+        layout = Layout.of(self._problem, case)
+        operands = draw(case, seed, distribution, self._problem)
+        image = Image.load(layout, operands, self._ground.device)
+        after = Image.blank(layout, self._ground.device)
+        place = self._arena.place(layout)
         limits = self._limits
         call_s = limits.emulated_call_s if self._ground.emulated else limits.call_s
         limit, limit_s = self._clock.limit("call_limit", call_s)
@@ -114,7 +126,7 @@ class Calls:
         self.count += 1
         outputs = after.slot.outputs
         official = distribution == "official"
-        comparison = compare(outputs, image.reference_operands(), official=official)
+        comparison = compare(outputs, image.slot.operands, official=official, problem=self._problem)
         changed = image.modified_input(after)
         if changed is not None:
             failure: Failure | None = Failure("incorrect", "inputs_modified", changed)

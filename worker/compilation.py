@@ -74,7 +74,8 @@ class Compilation:
     def __init__(self, submission: Submission, runner: RunnerProcess, cancel_fd: int) -> None:
         """Take the process; the caller closes it."""
         self._targets = submission.targets
-        self._cases = [case.groups for case in submission.cases]
+        self._problem = submission.problem
+        self._cases = [(case.groups, case.l) for case in submission.cases]
         self._clock = Clock(submission.limits)
         self._job_s = submission.limits.job_s
         self._runner = runner
@@ -111,7 +112,8 @@ class Compilation:
 
     def _start(self, reports: HostPiece, source: bytes) -> End:
         capabilities = [divmod(int(re.sub(r"\D", "", target)), 10) for target in self._targets]
-        order = json.dumps({"targets": capabilities, "cases": self._cases}).encode()
+        wanted = {"problem": self._problem, "targets": capabilities, "cases": self._cases}
+        order = json.dumps(wanted).encode()
         order_fd, source_fd = source_memfd(order), source_memfd(source)
         try:
             with self._clock:

@@ -34,8 +34,9 @@ from typing import Final
 import torch
 
 from kernels.compilation import CompiledFacts, compiling_for, facts
-from kernels.operands import submission_data
-from kernels.problem import GroupShape
+from kernels.layout import Layout, handed_over
+from kernels.problem import GroupShape, Problem
+from kernels.problems import PROBLEMS
 from worker.arena import Place, Room, Slot
 from worker.compile_report import REGION_BYTES, cut_to_share, first_lines, write_report
 from worker.process_tree import die_with_parent
@@ -61,8 +62,9 @@ class Order:
     """What to compile: the file, for which devices, on which sizes, and where to report."""
 
     source: bytes
+    problem: Problem
     capabilities: Sequence[tuple[int, int]]
-    cases: Sequence[Sequence[GroupShape]]
+    cases: Sequence[Layout]
     reports: mmap.mmap
 
 
@@ -91,10 +93,15 @@ def receive_order(judge: socket.socket) -> Order:
     reports = mmap.mmap(reports_fd, len(wanted["targets"]) * REGION_BYTES)
     for descriptor in descriptors:
         os.close(descriptor)
+    problem = PROBLEMS[wanted["problem"]]
     return Order(
         source,
+        problem,
         [(major, minor) for major, minor in wanted["targets"]],
-        [[GroupShape(*shape) for shape in case] for case in wanted["cases"]],
+        [
+            Layout(problem, tuple(GroupShape(*shape) for shape in shapes), batch)
+            for shapes, batch in wanted["cases"]
+        ],
         reports,
     )
 
@@ -206,11 +213,11 @@ def compile_in_child(order: Order, index: int) -> None:
 def compiled(order: Order, capability: tuple[int, int]) -> tuple[Answer, Sequence[CompiledFacts]]:
     """Have the file launch its kernels for a device; return what became of it, and of them."""
     with compiling_for(capability) as kernels:
-        answer, candidate = import_candidate(order.source)
+        answer, candidate = import_candidate(order.source, order.problem)
         if candidate is not None:
             try:
-                for shapes in order.cases:
-                    candidate(operands_of_zeros(shapes))
+                for layout in order.cases:
+                    candidate(operands_of_zeros(layout))
                 answer = Answer(0, Status.DONE)
             except BaseException as error:
                 print_traceback(error)
@@ -224,15 +231,15 @@ def headed(text: str) -> str:
     return text if found is None else f"{found[1]} {found[2]}: {found['why']}\n{text}"
 
 
-def operands_of_zeros(shapes: Sequence[GroupShape]) -> object:
+def operands_of_zeros(layout: Layout) -> object:
     """Return what a candidate is called with: laid out and aligned as in a real call."""
-    room = Room.of(shapes)
+    room = Room.of(layout)
     host, device = (
         torch.zeros(size_bytes, dtype=torch.uint8)
         for size_bytes in (room.host_bytes, room.device_bytes)
     )
-    slot = Slot.over(host, device, Place(0, 0), shapes)
-    return submission_data(slot.operands, slot.outputs)
+    slot = Slot.over(host, device, Place(0, 0), layout)
+    return handed_over(layout.problem, slot.groups)[0]
 
 
 def describe(found: Sequence[CompiledFacts], targets: int) -> list[dict[str, object]]:

@@ -6,9 +6,9 @@ from typing import Final, Protocol, Self
 
 import torch
 
+from kernels.layout import Layout, fill
 from kernels.operands import GroupOperands
-from kernels.problem import GroupShape
-from worker.arena import Arena, HostPiece, Piece, Place, Room, Slot, write_shapes
+from worker.arena import Arena, HostPiece, Piece, Place, Room, Slot, write_sizes
 
 POISON: Final = 0x7EAD
 """A NaN of float16 that no conversion produces: an element that was never written keeps it."""
@@ -23,48 +23,32 @@ class Image:
     slot: Slot
 
     @classmethod
-    def blank(cls, shapes: Sequence[GroupShape], device: str) -> Self:
+    def blank(cls, layout: Layout, device: str) -> Self:
         """Allocate, and fill in nothing."""
-        room = Room.of(shapes)
+        room = Room.of(layout)
         host = torch.empty(room.host_bytes, dtype=torch.uint8)
         memory = torch.empty(room.device_bytes, dtype=torch.uint8, device=device)
-        return cls(host, memory, Slot.over(host, memory, Place(0, 0), shapes))
+        return cls(host, memory, Slot.over(host, memory, Place(0, 0), layout))
 
     @classmethod
-    def load(cls, operands: Sequence[GroupOperands], device: str) -> Self:
+    def load(cls, layout: Layout, operands: Sequence[GroupOperands], device: str) -> Self:
         """Lay out operands, and poison the outputs."""
-        shapes = [group.shape for group in operands]
-        image = cls.blank(shapes, device)
-        write_shapes(image.host, shapes)
-        for ours, theirs in zip(operands, image.slot.operands, strict=True):
-            for (_, given), (_, laid_out) in zip(named(ours), named(theirs), strict=True):
-                laid_out.copy_(given)
-        for output in image.slot.outputs:
-            output.view(torch.int16).fill_(POISON)
+        image = cls.blank(layout, device)
+        write_sizes(image.host, layout)
+        fill(image.slot.groups, operands)
+        for group in image.slot.groups:
+            group.output.view(torch.int16).fill_(POISON)
         return image
 
     def modified_input(self, after: "Image") -> str | None:
         """Name the first operand that is no longer what was handed out."""
-        pairs = zip(self.slot.operands, after.slot.operands, strict=True)
-        for group, (ours, theirs) in enumerate(pairs):
-            for (name, before), (_, now) in zip(named(ours), named(theirs), strict=True):
-                if not torch.equal(before, now):
+        problem = self.slot.layout.problem
+        for group, ours in enumerate(self.slot.groups):
+            theirs = after.slot.groups[group].named(problem)
+            for name, before in ours.named(problem).items():
+                if not torch.equal(before, theirs[name]):
                     return f"group {group}: {name} was changed; operands are read-only"
         return None
-
-    def reference_operands(self) -> list[GroupOperands]:
-        """Return the operands with the linear scales on the device, as the reference wants them."""
-        return [
-            GroupOperands(
-                group.a,
-                group.b,
-                group.sfa.to(group.a.device),
-                group.sfb.to(group.a.device),
-                group.sfa_blocked,
-                group.sfb_blocked,
-            )
-            for group in self.slot.operands
-        ]
 
 
 class Ground(Protocol):
@@ -111,15 +95,3 @@ def get_host(image: Image, arena: Arena, place: Place) -> None:
 def get_device(image: Image, arena: Arena, place: Place) -> None:
     """Copy it back from the arena, at once."""
     image.device.copy_(arena.device.tensor[place.device_offset :][: len(image.device)])
-
-
-def named(group: GroupOperands) -> tuple[tuple[str, torch.Tensor], ...]:
-    """Return the operands of a group under the names that authors know."""
-    return (
-        ("a", group.a),
-        ("b", group.b),
-        ("sfa", group.sfa),
-        ("sfb", group.sfb),
-        ("sfa_reordered", group.sfa_blocked),
-        ("sfb_reordered", group.sfb_blocked),
-    )

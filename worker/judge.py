@@ -18,6 +18,7 @@ from contract.verdict import CaseResult, HiddenCases
 from kernels.compare import merge
 from kernels.measurement import Calibration, Comparison
 from kernels.problem import Case, Distribution
+from kernels.problems import PROBLEMS
 from worker.blame import Failure
 from worker.calls import Called, Calls
 from worker.plan import Plan
@@ -64,6 +65,7 @@ class Judge:
         self, submission: Submission, plan: Plan, seed: int, calls: Calls, machine: Machine
     ) -> None:
         """Take the calls; the caller closes the runner behind them."""
+        self._problem = PROBLEMS[submission.problem]
         self._cases = submission.cases
         self._plan = plan
         self._seed = seed
@@ -169,7 +171,8 @@ class Judge:
             samples.append(called.sample)
             looks.append(self._machine.meter.read())
         telemetry = telemetry_of(looks)
-        timing, disbelief = timing_of(samples, case, self._machine.device, calibration, telemetry)
+        work = self._problem.work(case)
+        timing, disbelief = timing_of(samples, work, self._machine.device, calibration, telemetry)
         timed = tested.model_copy(update={"timing": timing})
         return timed if disbelief is None else with_failure(timed, disbelief)
 
@@ -228,4 +231,6 @@ def with_failure(result: CaseResult, failure: Failure) -> CaseResult:
 
 def blank(index: int, case: Case) -> CaseResult:
     """Return the entry of a case that never ran."""
-    return CaseResult(index=index, m=case.m, n=case.n, k=case.k, distribution=case.distribution)
+    return CaseResult(
+        index=index, m=case.m, n=case.n, k=case.k, l=case.l, distribution=case.distribution
+    )

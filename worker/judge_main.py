@@ -20,6 +20,7 @@ from contract.job import Fault, Progress
 from contract.logs import log_to_stderr
 from contract.submission import Mode
 from kernels.catalog import candidate_source
+from kernels.problems import PROBLEMS
 from worker.calls import Calls
 from worker.compilation import Compilation, Compiled
 from worker.device import find_device
@@ -194,10 +195,11 @@ class JudgeProcess:
         submission = begin.submission
         if submission.mode is Mode.RANKED and self._machine.calibration is None:
             raise RuntimeError("a ranked job came to a worker that times nothing")
-        source = begin.source or candidate_source(submission.kernel or "auto")
+        source = begin.source or candidate_source(submission.kernel or "auto", submission.problem)
         seed = random_seed()
         road = self._device.road(self._machine.calibration)
-        calls = Calls(runner, self._ground, road, submission.limits, cancel_fd)
+        problem = PROBLEMS[submission.problem]
+        calls = Calls(runner, self._ground, road, submission.limits, cancel_fd, problem)
         plan = plan_of(submission, random_seed())
         judge = Judge(submission, plan, seed, calls, self._machine)
         for step in judge.judge(source):
@@ -218,7 +220,9 @@ class JudgeProcess:
         with self._lock:
             job.runner = runner
         runner.wait_ready(job.cancel_fd)
-        source = job.begin.source or candidate_source(submission.kernel or "auto")
+        source = job.begin.source or candidate_source(
+            submission.kernel or "auto", submission.problem
+        )
         for step in Compilation(submission, runner, job.cancel_fd).compile(source):
             if isinstance(step, Compiled):
                 self._bury(runner)

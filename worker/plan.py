@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from contract.submission import Mode, Submission, problem_named
-from kernels.problem import Case
+from kernels.problem import Case, Problem
 from worker.sampling import Sample, spread
 from worker.seeds import derive
 
@@ -18,7 +18,11 @@ MOST_ROWS: Final = 384
 N_STEP: Final = 128
 K_STEP: Final = 256
 MOST_STEPS: Final = 8
-"""Of n and k. Their steps are those of the official cases; m may be anything."""
+"""Of n and k. Their steps are those of the official cases; m of a group may be anything."""
+M_STEP: Final = 128
+"""Where there are no groups."""
+MOST_BATCH: Final = 4
+"""Of vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +66,34 @@ def plan_of(submission: Submission, hidden_seed: int) -> Plan:
         case Mode.BENCHMARK:
             return Plan(first_timed=0)
         case Mode.RANKED:
-            tests = len(problem_named(submission.problem).tests)
-            return Plan(tests, FIXED, hidden_cases(hidden_seed), gated=True)
+            problem = problem_named(submission.problem)
+            hidden = hidden_cases(problem, hidden_seed)
+            return Plan(len(problem.tests), FIXED, hidden, gated=True)
         case _:
             return Plan(first_timed=len(submission.cases))
 
 
-def hidden_cases(seed: int) -> tuple[Case, ...]:
+def hidden_cases(problem: Problem, seed: int) -> tuple[Case, ...]:
     """Draw cases on full-range operands, of sizes like the official ones."""
     draw = random.Random(derive(seed, "sizes"))  # noqa: S311  (of 128 secret bits)
-    return tuple(_hidden_case(draw, derive(seed, number)) for number in range(HIDDEN_CASES))
+    seeds = [derive(seed, number) for number in range(HIDDEN_CASES)]
+    if problem.grouped:
+        return tuple(_hidden_groups(draw, each) for each in seeds)
+    return tuple(_hidden_batch(problem, draw, each) for each in seeds)
 
 
-def _hidden_case(draw: random.Random, seed: int) -> Case:
+def _hidden_batch(problem: Problem, draw: random.Random, seed: int) -> Case:
+    return Case(
+        m=(M_STEP * draw.randint(1, MOST_STEPS),),
+        n=(1 if problem.vector else N_STEP * draw.randint(1, MOST_STEPS),),
+        k=(K_STEP * draw.randint(1, MOST_STEPS),),
+        l=draw.randint(1, MOST_BATCH) if problem.vector else 1,
+        seed=seed,
+        distribution="full_range",
+    )
+
+
+def _hidden_groups(draw: random.Random, seed: int) -> Case:
     groups = range(draw.randint(2, MOST_GROUPS))
     return Case(
         m=tuple(draw.randint(1, MOST_ROWS) for _ in groups),

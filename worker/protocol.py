@@ -16,7 +16,8 @@ MAGIC: Final = 0x68423031
 TEXT_BYTES: Final = 3072
 LONGEST_US: Final = 1e10
 """No call is allowed to take this long, and sums of such durations stay finite."""
-_JOB: Final = struct.Struct("<IQQI?")
+NAME_BYTES: Final = 64
+_JOB: Final = struct.Struct(f"<IQQI?{NAME_BYTES}s")
 _COMPILE_JOB: Final = struct.Struct("<IQQ")
 _CALL: Final = struct.Struct("<IQQQI")
 _ANSWER: Final = struct.Struct(f"<IQHIddH{TEXT_BYTES}s")
@@ -66,20 +67,21 @@ class Job:
     device_bytes: int
     source_bytes: int
     emulated: bool
+    problem: str
 
     def pack(self) -> bytes:
         """Return the record."""
-        return _JOB.pack(
-            MAGIC, self.host_bytes, self.device_bytes, self.source_bytes, self.emulated
-        )
+        sizes = self.host_bytes, self.device_bytes, self.source_bytes
+        return _JOB.pack(MAGIC, *sizes, self.emulated, self.problem.encode())
 
     @classmethod
     def unpack(cls, record: bytes) -> Self:
         """Read the record."""
-        magic, *fields = _JOB.unpack(record)
+        magic, *fields, emulated, name = _JOB.unpack(record)
         if magic != MAGIC:
             raise ProtocolError("not a job record")
-        return cls(*fields)
+        host, device, source = fields
+        return cls(host, device, source, emulated, name.rstrip(b"\0").decode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class CompileJob:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Run the candidate once on a slot: the table of its shapes lies at `host_offset`.
+    """Run the candidate once on a slot: the table of its sizes lies at `host_offset`.
 
     On a CPU at once; on a GPU when the control page says so.
     """

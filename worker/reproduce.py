@@ -15,6 +15,8 @@ def request_body(submission: Submission, index: int, seed: int) -> str | None:
     if len(case.m) > GROUPS_SHOWN:
         return None
     wanted: dict[str, object] = {"m": case.m, "n": case.n, "k": case.k, "seed": f"{seed:032x}"}
+    if case.l != 1:
+        wanted["l"] = case.l
     if isinstance(case.distribution, ConstantOperands):
         names = ("a_code", "b_code", "a_scale", "b_scale")
         wanted["distribution"] = {name: getattr(case.distribution, name) for name in names}

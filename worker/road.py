@@ -22,7 +22,7 @@ class InSlot:
     @property
     def groups(self) -> int:
         """How many groups the call has."""
-        return len(self.image.slot.outputs)
+        return len(self.image.slot.groups)
 
 
 @dataclass(frozen=True, slots=True)

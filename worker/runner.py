@@ -32,14 +32,16 @@ from typing import Final
 import torch
 import triton  # noqa: F401  (warm: candidates import it)
 
-from kernels.operands import submission_data
-from worker.arena import Place, Slot, attach, read_shapes
+from kernels.layout import handed_over
+from kernels.problem import Problem
+from kernels.problems import PROBLEMS
+from worker.arena import Place, Slot, attach, read_layout
+from worker.competition import provide
 from worker.control import ControlPage
 from worker.process_tree import die_with_parent
 from worker.protocol import CALL_BYTES, JOB_BYTES, Answer, Call, Job, Status
 from worker.review import flags, to_text
 
-COMPETITION: Final = Path(__file__).parent / "competition"
 COMPILER_ERRORS: Final = {
     "CompilationError",
     "OutOfResources",
@@ -96,7 +98,8 @@ def main() -> None:
         os.close(descriptor)
 
     judge.send(Answer(0, Status.REVIEWED, text=to_text(flags(source))).pack())
-    answer, candidate = import_candidate(source)
+    problem = PROBLEMS[job.problem]
+    answer, candidate = import_candidate(source, problem)
     judge.send(answer.pack())
     control = None if emulated else ControlPage(mapping)
     stopwatch = Stopwatch()
@@ -108,8 +111,8 @@ def main() -> None:
             return
         call = Call.unpack(record)
         place = Place(call.host_offset, call.device_offset)
-        shapes = read_shapes(mapping, call.host_offset, call.groups)
-        slot = Slot.over(host, device, place, shapes)
+        layout = read_layout(problem, mapping, call.host_offset, call.groups)
+        slot = Slot.over(host, device, place, layout)
         judge.send(run_call(candidate, call.token, slot, control, stopwatch).pack())
 
 
@@ -122,11 +125,12 @@ def receive_job(judge: socket.socket) -> tuple[Job, Sequence[int]]:
     return Job.unpack(record), array.array("i", ancillary[0][2])
 
 
-def import_candidate(source: bytes) -> tuple[Answer, Candidate | None]:
+def import_candidate(source: bytes, problem: Problem) -> tuple[Answer, Candidate | None]:
     """Import the file as `submission` and find its entry point."""
     path = Path("submission.py").absolute()
     path.write_bytes(source)
-    sys.path[:0] = [str(path.parent), str(COMPETITION)]
+    provide(problem)
+    sys.path.insert(0, str(path.parent))
     sys.dont_write_bytecode = True
     try:
         spec = importlib.util.spec_from_file_location("submission", path)
@@ -170,8 +174,8 @@ def run_call(
     stopwatch: Stopwatch,
 ) -> Answer:
     """Call the candidate once and put what it returned into the slot."""
-    data = submission_data(slot.operands, slot.outputs)
-    given = [c for _, _, c in data[0]]
+    grouped = slot.layout.problem.grouped
+    data, given = handed_over(slot.layout.problem, slot.groups)
     begin, end = stopwatch.begin, stopwatch.end
     if control is not None:
         while control.woken() != token:
@@ -183,7 +187,7 @@ def run_call(
     try:
         started_ns = time.perf_counter_ns()
         begin.record()
-        settle(candidate(data), given)
+        settle(candidate(data), given, grouped=grouped)
         end.record()
         host_us = (time.perf_counter_ns() - started_ns) / 1e3
         torch.cuda.synchronize()
@@ -198,13 +202,16 @@ def run_call(
     return Answer(token, Status.DONE, event_us=event_us, host_us=host_us)
 
 
-def settle(returned: object, given: Sequence[torch.Tensor]) -> None:
-    """Check the returned list and copy into `given` whatever is not already there.
+def settle(returned: object, given: Sequence[torch.Tensor], *, grouped: bool) -> None:
+    """Check what was returned and copy into `given` whatever is not already there.
 
     Raises:
         WrongOutput: count, type, shape or dtype is not that of the given outputs.
 
     """
+    if not grouped:
+        settle_one(returned, given[0], 0, "")
+        return
     if not isinstance(returned, list | tuple):
         raise WrongOutput(
             Status.WRONG_TYPE,
@@ -217,26 +224,27 @@ def settle(returned: object, given: Sequence[torch.Tensor]) -> None:
             f"custom_kernel returned {len(returned)} tensors, expected {len(given)}, one a group",
         )
     for group, (tensor, output) in enumerate(zip(returned, given, strict=True)):
-        if type(tensor) is not torch.Tensor:
-            raise WrongOutput(
-                Status.WRONG_TYPE,
-                f"group {group}: got {described(tensor)}, expected exactly torch.Tensor",
-                group,
-            )
-        if tensor.dtype != output.dtype:
-            raise WrongOutput(
-                Status.WRONG_DTYPE,
-                f"group {group}: got dtype {tensor.dtype}, expected {output.dtype}",
-                group,
-            )
-        if tensor.shape != output.shape:
-            raise WrongOutput(
-                Status.WRONG_SHAPE,
-                f"group {group}: got shape {list(tensor.shape)}, expected {list(output.shape)}",
-                group,
-            )
-        if tensor.data_ptr() != output.data_ptr() or tensor.stride() != output.stride():
-            output.copy_(tensor.detach())
+        settle_one(tensor, output, group, f"group {group}: ")
+
+
+def settle_one(tensor: object, output: torch.Tensor, group: int, where: str) -> None:
+    """Check one tensor and copy it into `output` unless it is there; `where` begins a sentence.
+
+    Raises:
+        WrongOutput: its type, shape or dtype is not that of the output.
+
+    """
+    if type(tensor) is not torch.Tensor:
+        words = f"{where}got {described(tensor)}, expected exactly torch.Tensor"
+        raise WrongOutput(Status.WRONG_TYPE, words, group)
+    if tensor.dtype != output.dtype:
+        words = f"{where}got dtype {tensor.dtype}, expected {output.dtype}"
+        raise WrongOutput(Status.WRONG_DTYPE, words, group)
+    if tensor.shape != output.shape:
+        words = f"{where}got shape {list(tensor.shape)}, expected {list(output.shape)}"
+        raise WrongOutput(Status.WRONG_SHAPE, words, group)
+    if tensor.data_ptr() != output.data_ptr() or tensor.stride() != output.stride():
+        output.copy_(tensor.detach())
 
 
 def described(value: object) -> str:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kernels.measurement import Calibration, Telemetry, Timing
-from kernels.problem import Case
-from kernels.roofline import bytes_moved, floor_us, speed_of_light_us
+from kernels.problem import Work
+from kernels.roofline import floor_us, speed_of_light_us
 from worker.blame import Failure
 
 UNSTABLE: Final = 0.05
@@ -45,7 +45,7 @@ def delta_of(spread_us: float, least_us: float = DELTA_US) -> float:
 
 def timing_of(
     samples: Sequence[Sample],
-    case: Case,
+    work: Work,
     device: str,
     calibration: Calibration,
     telemetry: Telemetry | None = None,
@@ -58,7 +58,7 @@ def timing_of(
     excess_us = apart_us - calibration.overhead_us
     median_us = event_us + max(0.0, excess_us - calibration.delta_us)
     p10_us, p90_us = _p10_p90(events)
-    light_us = speed_of_light_us(case, device) or 0.0
+    light_us = speed_of_light_us(work, device) or 0.0
     throttled = telemetry is not None and bool(telemetry.throttle_reasons)
     timing = Timing(
         median_us=median_us,
@@ -73,17 +73,17 @@ def timing_of(
         unstable=p90_us - p10_us > UNSTABLE * median_us or throttled,
         launch_bound=statistics.median(sample.host_us for sample in samples)
         > calibration.hidden_us,
-        tflops=case.flops / median_us / 1e6,
-        gbytes_per_s=bytes_moved(case) / median_us / 1e3,
+        tflops=work.flops / median_us / 1e6,
+        gbytes_per_s=work.moved_bytes / median_us / 1e3,
         speed_of_light_us=light_us,
         fraction_of_speed_of_light=light_us / median_us,
         samples_us=tuple(events),
         telemetry=telemetry,
     )
-    return timing, _disbelief(timing, case, device, MOST_DELTAS * calibration.delta_us)
+    return timing, _disbelief(timing, work, device, MOST_DELTAS * calibration.delta_us)
 
 
-def _disbelief(timing: Timing, case: Case, device: str, most_us: float) -> Failure | None:
+def _disbelief(timing: Timing, work: Work, device: str, most_us: float) -> Failure | None:
     excess_us = timing.wall_median_us - timing.event_median_us - timing.overhead_us
     if excess_us > most_us:
         return Failure(
@@ -93,7 +93,7 @@ def _disbelief(timing: Timing, case: Case, device: str, most_us: float) -> Failu
             f"{timing.wall_median_us - timing.overhead_us:.2f} us: "
             f"{excess_us:.1f} us are unexplained, {most_us:g} may be",
         )
-    least_us = FLOOR_SHARE * (floor_us(case, device) or 0.0)
+    least_us = FLOOR_SHARE * (floor_us(work, device) or 0.0)
     if timing.median_us < least_us:
         return Failure(
             "rejected",

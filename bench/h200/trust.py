@@ -27,7 +27,8 @@ CASES = (
 )
 IN_A_PROCESS = """
 import json, sys, torch, triton, importlib
-from kernels.operands import draw, submission_data, GroupOperands
+from kernels.layout import submission_data
+from kernels.operands import draw, GroupOperands
 from bench.h200.trust import CASES
 module = importlib.import_module(sys.argv[1])
 found = []

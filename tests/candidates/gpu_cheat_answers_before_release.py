@@ -36,12 +36,14 @@ def answer_early(self):
 def next_call(main):
     """Do what the runner does, and wait until the operands must be there."""
     call = __main__.Call.unpack(main["judge"].recv(__main__.CALL_BYTES))
-    shapes = __main__.read_shapes(main["mapping"], call.host_offset, call.groups)
+    layout = __main__.read_layout(
+        main["problem"], main["mapping"], call.host_offset, call.groups
+    )
     place = __main__.Place(call.host_offset, call.device_offset)
-    slot = __main__.Slot.over(main["host"], main["device"], place, shapes)
+    slot = __main__.Slot.over(main["host"], main["device"], place, layout)
     while main["control"].woken() != call.token:
         pass
-    return __main__.submission_data(slot.operands, slot.outputs), call.token
+    return __main__.handed_over(layout.problem, slot.groups)[0], call.token
 
 
 __main__.Stopwatch.warm_up = answer_early

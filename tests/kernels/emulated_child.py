@@ -16,7 +16,8 @@ import torch
 
 from kernels import emulation
 from kernels.compare import compare
-from kernels.operands import draw, submission_data
+from kernels.layout import submission_data
+from kernels.operands import draw
 from kernels.problem import Case, ConstantOperands
 
 

@@ -13,8 +13,9 @@ from kernels.compare import compare
 from kernels.group_table import read_groups
 from kernels.hopper_plan import Plan
 from kernels.hopper_records import SUM_FLOATS, Launch
+from kernels.layout import submission_data
 from kernels.measurement import Comparison
-from kernels.operands import GroupOperands, draw, submission_data
+from kernels.operands import GroupOperands, draw
 from kernels.problem import Case, GroupShape
 from tests.kernels.in_emulation import ROOT
 

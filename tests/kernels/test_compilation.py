@@ -22,7 +22,8 @@ from importlib import import_module
 import torch
 
 from kernels.compilation import compiling_for, facts
-from kernels.operands import draw, submission_data
+from kernels.layout import submission_data
+from kernels.operands import draw
 from kernels.problem import Case
 
 module, *targets = sys.argv[1:]

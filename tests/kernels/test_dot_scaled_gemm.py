@@ -35,7 +35,8 @@ def test_an_address_that_no_descriptor_takes_is_refused(emulation: Emulation) ->
     message = emulation.answer("""
 import torch
 from kernels.dot_scaled_gemm import custom_kernel
-from kernels.operands import draw, submission_data
+from kernels.layout import submission_data
+from kernels.operands import draw
 from kernels.problem import Case
 
 groups = draw(Case(m=(4,), n=(8,), k=(32,)), 1)

@@ -9,7 +9,8 @@ from kernels import hopper_gemm
 from kernels.compare import compare
 from kernels.group_table import GroupTable
 from kernels.hopper_gemm import applies, custom_kernel, why_portable
-from kernels.operands import GroupOperands, draw, submission_data
+from kernels.layout import submission_data
+from kernels.operands import GroupOperands, draw
 from kernels.problem import Case, GroupShape
 from kernels.problems import NVFP4_GROUP_GEMM
 from tests.kernels.kernel_cases import ANY, MANY_GROUPS, MOST_GROUPS, OFFICIAL

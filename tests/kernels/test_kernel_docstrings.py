@@ -8,7 +8,7 @@ import pytest
 from tests.kernels.in_emulation import ROOT
 
 HEADINGS = ("Shapes", "Numerics", "Errors", "Source")
-MODULES = sorted((ROOT / "kernels").glob("*_gemm.py"))
+MODULES = sorted((ROOT / "kernels").glob("*_gem[mv].py"))
 
 
 def headings(source: str) -> list[str]:
@@ -19,7 +19,9 @@ def headings(source: str) -> list[str]:
 
 
 def test_there_are_kernel_modules_to_check() -> None:
-    assert {"portable_gemm.py", "dot_scaled_gemm.py"} <= {path.name for path in MODULES}
+    assert {"portable_gemm.py", "dot_scaled_gemm.py", "batched_gemv.py"} <= {
+        path.name for path in MODULES
+    }
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)

@@ -7,7 +7,8 @@ import torch
 
 from kernels.catalog import MODULES, auto
 from kernels.compare import compare
-from kernels.operands import GroupOperands, draw, submission_data
+from kernels.layout import submission_data
+from kernels.operands import GroupOperands, draw
 from kernels.problem import Case
 from tests.kernels.kernel_cases import ANY, MANY_GROUPS, MOST_GROUPS, OFFICIAL
 

@@ -6,8 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kernels.layout import submission_data
 from kernels.nvfp4 import E4M3_LARGEST, E4M3_NAN, E4M3_ONE, unpack
-from kernels.operands import GroupOperands, draw, submission_data
+from kernels.operands import GroupOperands, draw
 from kernels.problem import Case, ConstantOperands
 from kernels.problems import NVFP4_GROUP_GEMM
 from kernels.reference import output

@@ -70,7 +70,8 @@ answer = answer and bool((c.isnan() == wanted.isnan().any(1, keepdim=True)).all(
 def test_a_misplaced_tensor_is_refused_by_name(emulation: Emulation) -> None:
     message = emulation.answer("""
 import torch
-from kernels.operands import draw, submission_data
+from kernels.layout import submission_data
+from kernels.operands import draw
 from kernels.portable_gemm import custom_kernel
 from kernels.problem import Case
 

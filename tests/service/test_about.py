@@ -2,6 +2,7 @@
 
 import re
 
+from contract.problem import PROBLEMS
 from tests.service.workers import worker
 
 
@@ -16,12 +17,19 @@ async def test_workers_are_listed_as_they_describe_themselves(http, queue):
 
 
 async def test_problems_are_told_with_their_cases_and_limits(http):
-    (listed,) = (await http.get("/v1/problems")).json()["problems"]
+    problems = (await http.get("/v1/problems")).json()["problems"]
+    assert [each["name"] for each in problems] == list(PROBLEMS)
+    for each in problems:
+        assert each == (await http.get(f"/v1/problems/{each['name']}")).json()
+        assert len(each["tests"]) == 10
+        assert each["kernels"][0] == "auto"
+        assert "modules" not in each
+    listed = problems[0]
     assert listed == (await http.get("/v1/problems/nvfp4_group_gemm")).json()
     assert listed["name"] == "nvfp4_group_gemm"
     assert (len(listed["tests"]), len(listed["benchmarks"])) == (10, 4)
     assert listed["tests"][0]["m"] == [96, 128]
-    assert listed["modes"] == ["test", "benchmark", "compile"]
+    assert listed["modes"] == ["test", "benchmark", "ranked", "compile"]
     assert listed["request_limits"]["source_bytes"] == 1_000_000
     assert listed["limits"]["job_s"] == 300
 

@@ -68,9 +68,10 @@ class JudgeHarness:
         limits: Limits = LIMITS,
         mode: Mode = Mode.TEST,
         targets: tuple[str, ...] = (),
+        problem: str = "nvfp4_group_gemm",
     ) -> None:
         submission = Submission(
-            problem="nvfp4_group_gemm",
+            problem=problem,
             mode=mode,
             cases=cases,
             kernel=kernel,

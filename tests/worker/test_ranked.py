@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from contract.submission import Mode, Submission
 from contract.verdict import Incorrect, Passed
 from kernels.problem import Case
+from kernels.problems import PROBLEMS
 from tests.worker import gpu_stand_in
 from tests.worker.gpu_stand_in import EVENT_US, PROBLEM
 from tests.worker.judge_harness import JudgeHarness
@@ -123,13 +124,17 @@ def test_a_judge_that_times_nothing_ranks_nobody(judge: JudgeHarness) -> None:
     assert "times nothing" in end.fault.message
 
 
-def test_hidden_cases_follow_from_their_seed_alone_and_look_like_official_ones() -> None:
-    assert hidden_cases(1) == hidden_cases(1)
-    assert hidden_cases(1) != hidden_cases(2)
-    for case in hidden_cases(3):
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=lambda problem: problem.name)
+def test_hidden_cases_follow_from_their_seed_alone_and_look_like_official_ones(problem) -> None:
+    assert hidden_cases(problem, 1) == hidden_cases(problem, 1)
+    assert hidden_cases(problem, 1) != hidden_cases(problem, 2)
+    for case in hidden_cases(problem, 3):
+        problem.check(case)
         assert case.distribution == "full_range"
-        assert all(m >= 1 and n % 128 == 0 and k % 256 == 0 for m, n, k in case.groups)
-    assert len({case.seed for case in hidden_cases(4)}) == HIDDEN_CASES
+        assert all(m >= 1 and k % 256 == 0 for m, _, k in case.groups)
+        assert problem.vector or all(n % 128 == 0 for n in case.n)
+        assert problem.grouped or case.m[0] % 128 == 0
+    assert len({case.seed for case in hidden_cases(problem, 4)}) == HIDDEN_CASES
 
 
 def test_other_modes_hide_nothing() -> None:

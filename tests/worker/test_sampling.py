@@ -4,9 +4,10 @@ import pytest
 
 from kernels.measurement import Calibration, Range, Telemetry
 from kernels.problem import Case
+from kernels.problems import NVFP4_GROUP_GEMM
 from worker.sampling import DELTA_US, MOST_DELTAS, Sample, timing_of
 
-CASE = Case(m=(128,), n=(4096,), k=(7168,))
+WORK = NVFP4_GROUP_GEMM.work(Case(m=(128,), n=(4096,), k=(7168,)))
 DEVICE = "NVIDIA H200"
 OVERHEAD_US = 174.0
 CALIBRATION = Calibration(
@@ -28,24 +29,24 @@ def samples(event_us: float, true_us: float, count: int = 20, host_us: float = 5
 
 
 def test_an_honest_time_is_the_median_of_its_events() -> None:
-    timing, failure = timing_of(samples(100, 100), CASE, DEVICE, CALIBRATION)
+    timing, failure = timing_of(samples(100, 100), WORK, DEVICE, CALIBRATION)
     assert failure is None
     assert timing.median_us == 100
     assert timing.method == "events"
-    assert timing.tflops == pytest.approx(CASE.flops / 100e6)
+    assert timing.tflops == pytest.approx(WORK.flops / 100e6)
     assert not timing.unstable
     assert not timing.launch_bound
 
 
 @pytest.mark.parametrize("drift_us", [-20, 0, DELTA_US])
 def test_what_the_clocks_drift_apart_by_chance_costs_nothing(drift_us: float) -> None:
-    timing, failure = timing_of(samples(100, 100 + drift_us), CASE, DEVICE, CALIBRATION)
+    timing, failure = timing_of(samples(100, 100 + drift_us), WORK, DEVICE, CALIBRATION)
     assert failure is None
     assert timing.median_us == 100
 
 
 def test_events_that_are_a_little_too_short_gain_no_more_than_delta() -> None:
-    timing, failure = timing_of(samples(100, 100 + 2 * DELTA_US), CASE, DEVICE, CALIBRATION)
+    timing, failure = timing_of(samples(100, 100 + 2 * DELTA_US), WORK, DEVICE, CALIBRATION)
     assert failure is None
     assert timing.median_us == 100 + DELTA_US
     assert timing.method == "wall"
@@ -53,7 +54,7 @@ def test_events_that_are_a_little_too_short_gain_no_more_than_delta() -> None:
 
 def test_forged_events_are_rejected() -> None:
     short_us = MOST_DELTAS * DELTA_US + 1
-    timing, failure = timing_of(samples(100 - short_us, 100), CASE, DEVICE, CALIBRATION)
+    timing, failure = timing_of(samples(100 - short_us, 100), WORK, DEVICE, CALIBRATION)
     assert failure is not None
     assert (failure.outcome, failure.reason) == ("rejected", "forged_clock")
     assert timing.median_us == pytest.approx(100 - DELTA_US)
@@ -63,21 +64,21 @@ def test_a_noisy_long_kernel_is_no_forger() -> None:
     """The medians of its events and of its walls are far apart; no single call is."""
     events = [5000.0 + 400 * (i % 7) for i in range(21)]
     noisy = [Sample(e, e + OVERHEAD_US + (i % 3 - 1) * 5, 50) for i, e in enumerate(events)]
-    timing, failure = timing_of(noisy, CASE, DEVICE, CALIBRATION)
+    timing, failure = timing_of(noisy, WORK, DEVICE, CALIBRATION)
     assert failure is None
     assert timing.median_us == sorted(events)[10]
     assert timing.unstable
 
 
 def test_a_time_below_what_physics_allows_is_rejected() -> None:
-    timing, failure = timing_of(samples(3, 3), CASE, DEVICE, CALIBRATION)
+    timing, failure = timing_of(samples(3, 3), WORK, DEVICE, CALIBRATION)
     assert failure is not None
     assert failure.reason == "below_floor"
     assert timing.fraction_of_speed_of_light > 1
 
 
 def test_launching_that_does_not_hide_is_flagged() -> None:
-    timing, _ = timing_of(samples(100, 100, host_us=700), CASE, DEVICE, CALIBRATION)
+    timing, _ = timing_of(samples(100, 100, host_us=700), WORK, DEVICE, CALIBRATION)
     assert timing.launch_bound
 
 
@@ -90,6 +91,6 @@ def test_clocks_that_were_held_down_make_a_time_unstable() -> None:
     """However narrow the spread: it would be another one on a cooler day."""
     for reasons, unstable in ((), False), (("sw_power_cap",), True):
         found = telemetry(*reasons)
-        timing, failure = timing_of(samples(100, 100), CASE, DEVICE, CALIBRATION, found)
+        timing, failure = timing_of(samples(100, 100), WORK, DEVICE, CALIBRATION, found)
         assert failure is None
         assert (timing.unstable, timing.telemetry) == (unstable, found)

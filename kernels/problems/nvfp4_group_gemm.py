@@ -1,9 +1,9 @@
-"""The problems we judge, as data. Standard library only."""
+"""Grouped GEMM: every group has its own m, n and k. The competition's cases, as it writes them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 
-from kernels.problem import Case, Problem
+from kernels.problem import Case, Official, Problem
 
 
 def _case(m: Sequence[int], n: Sequence[int], k: Sequence[int]) -> Case:
@@ -38,6 +38,15 @@ NVFP4_GROUP_GEMM = Problem(
         _case([128, 384], [4096] * 2, [1536] * 2),
     ),
     kernels=("auto", "portable", "dot_scaled", "hopper"),
+    modules=MappingProxyType(
+        {
+            "dot_scaled": "kernels.dot_scaled_gemm",
+            "hopper": "kernels.hopper_gemm",
+            "portable": "kernels.portable_gemm",
+        }
+    ),
+    official=Official(code_mask=0xBB, scales=(0x38, 0x40), exact=True),
+    grouped=True,
     tensors=MappingProxyType(
         {
             "a": "float4_e2m1fn_x2 [m, k/2, 1], k contiguous",
@@ -52,5 +61,3 @@ NVFP4_GROUP_GEMM = Problem(
         }
     ),
 )
-
-PROBLEMS: Mapping[str, Problem] = MappingProxyType({NVFP4_GROUP_GEMM.name: NVFP4_GROUP_GEMM})
