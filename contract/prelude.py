@@ -18,6 +18,7 @@ Keys, all under the prefix
     counters              hash: see figures.py                  spent:OWNER     ms on GPUs by minute
     keys key:ID secrets   see keys.py                           drain:WORKER    asked to drain
     artifacts:ID          hash: compressed texts by name        session:DIGEST  see sessions.py
+    stopped closed        see contest.py                        invites         see invites.py
     callbacks             zset: see deliveries.py, by due time  delivery:ID     hash: attempts
     Keys of a job have no TTL while it is queued or running, and the retention from its end on.
 """

@@ -17,11 +17,14 @@ class Phase(NamedTuple):
 
     key: str
     cases: Sequence[CaseResult]
+    blamed: bool = False
+    """Whether it answers for what was found wrong in no case of it, as in a hidden one."""
 
     @property
     def passed(self) -> bool:
         """Whether there were cases, and all of them were right."""
-        return bool(self.cases) and all(case.outcome == "passed" for case in self.cases)
+        right = all(case.outcome == "passed" for case in self.cases)
+        return bool(self.cases) and right and not self.blamed
 
     @property
     def timed(self) -> bool:
@@ -48,6 +51,8 @@ def phases_of(verdict: Verdict, mode: Mode, tests: int) -> Sequence[Phase]:
             found = [Phase(f"profile.{place}", (case,)) for place, case in enumerate(cases)]
         case _:
             found = [Phase("test", cases)]
+    if verdict.outcome != "passed" and all(phase.passed for phase in found):
+        found[-1] = found[-1]._replace(blamed=True)
     failing = next((place for place, phase in enumerate(found) if not phase.passed), len(found))
     return found[: failing + 1]
 

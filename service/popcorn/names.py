@@ -6,12 +6,13 @@ from types import MappingProxyType
 from fastapi import HTTPException
 
 from contract.contest import Contest
-from contract.device import ANY, CPU
+from contract.device import ANY, CPU, device_named
 from contract.errors import InvalidSubmission
 from contract.job import WorkerInfo
 from contract.problem import PROBLEMS, Problem
 from contract.queue import JobQueue
 from contract.submission import Mode
+from service.job_request import JobRequest
 
 MODES: Mapping[str, Mode] = MappingProxyType(
     {
@@ -24,6 +25,17 @@ MODES: Mapping[str, Mode] = MappingProxyType(
 """`profile` is a static one: nothing that measures is served yet."""
 ALIASES = MappingProxyType({"nvidia": ANY})
 """Names that competition files have for pools of machines."""
+
+
+TARGETS_OF: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "sm_90a": ("sm_90", "H100", "H200", "GH200"),
+        "sm_100a": ("sm_100", "B200", "GB200"),
+        "sm_103a": ("sm_103", "B300", "GB300"),
+        "sm_120a": ("sm_120",),
+    }
+)
+"""Devices by what is compiled for them."""
 
 
 def mode_named(name: str) -> Mode:
@@ -72,6 +84,23 @@ def devices_of(workers: Sequence[WorkerInfo]) -> Sequence[str]:
     return sorted(found, key=lambda device: (device == CPU, device)) or [ANY]
 
 
-def device_alias(name: str) -> str:
-    """Return what a device is called here."""
-    return ALIASES.get(name.lower(), name)
+async def asked_for(
+    queue: JobQueue, problem: Problem, gpu: str, mode: str, filename: str | None
+) -> JobRequest:
+    """Return the job that the words of a request ask for.
+
+    What is only compiled takes any worker, and is compiled for the device that was named.
+
+    Raises:
+        InvalidSubmission: there is no such mode or device.
+
+    """
+    ours, alias = mode_named(mode), ALIASES.get(gpu.lower(), gpu)
+    served = (name for worker in await queue.workers() for name in worker.serves)
+    device, targets = device_named(alias, served), None
+    if ours is Mode.COMPILE:
+        targets = tuple(name for name, cards in TARGETS_OF.items() if device in cards) or None
+        device = ANY
+    return JobRequest(
+        problem=problem.name, mode=ours, device=device, filename=filename, targets=targets
+    )

@@ -5,14 +5,14 @@ Served under the prefix only; its paths are too common for the root.
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
+from contract.device import ANY
 from contract.errors import InvalidSubmission
 from contract.job import JobState
 from contract.submission import Mode
 from service.access import job_of
 from service.dependencies import Queue, parts_of
-from service.job_request import JobRequest
 from service.popcorn.identity import Competitor, Viewer
-from service.popcorn.names import board_named, mode_named
+from service.popcorn.names import asked_for, board_named
 from service.popcorn.profile import archive_of
 from service.popcorn.views import Json, runner_queue, status_of
 from service.popcorn.words import failure_of
@@ -31,7 +31,7 @@ async def profile(request: Request, caller: Competitor) -> Json:
     if board is None:
         raise InvalidSubmission("leaderboard", "required")
     problem = await board_named(parts.queue, board)
-    asked = JobRequest(problem=problem.name, mode=mode_named("profile"), filename=file.filename)
+    asked = await asked_for(parts.queue, problem, ANY, "profile", file.filename)
     sent = SentJob(asked, file.content)
     job = note_accepted(await parts.admission.admit(sent, caller), sent, parts.metrics)
     return {"job_id": job.id}

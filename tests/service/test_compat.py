@@ -160,6 +160,16 @@ async def test_later_phases_do_not_run_after_a_failing_one(run):
     assert result["runs"]["test"]["run"]["result"]["test.2.status"] == "fail"
 
 
+async def test_what_is_wrong_in_no_case_that_is_shown_fails_the_last_phase(run):
+    rejected = wrong_everywhere().model_dump() | {"outcome": "rejected", "cases": ranked().cases}
+    verdict = VERDICT.validate_python(rejected)
+    result = await run(verdict, mode="leaderboard", tests=None, problem=TASK)
+    judged = {key: phase["run"] for key, phase in result["runs"].items()}
+    assert [phase["passed"] for phase in judged.values()] == [True, True, False]
+    assert judged["leaderboard"]["result"]["check"] == "fail"
+    assert (judged["benchmark"]["exit_code"], judged["leaderboard"]["exit_code"]) == (0, 112)
+
+
 async def test_official_lists_may_come_with_a_ranked_job(run, http):
     (problem,) = [
         each for each in (await http.get("/v1/problems")).json()["problems"] if each["name"] == TASK

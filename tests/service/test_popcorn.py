@@ -320,8 +320,9 @@ def unpacked(archive: bytes) -> dict[str, str]:
 
 
 async def test_a_profile_has_a_count_a_report_and_a_zip(cli, queue):
-    listening = asyncio.create_task(cli.stream(BOARD, "any", "profile"))
+    listening = asyncio.create_task(cli.stream(BOARD, "b200", "profile"))
     lease = await queue.claim(worker(), wait_s=10)
+    assert (lease.submission.device, lease.submission.targets) == ("any", ("sm_100a",))
     await queue.finish(lease, compiled(), {"0.ptx": ".version 8.8"})
     ((key, run),) = (await listening)["results"][0]["runs"].items()
     assert key.startswith("profile")

@@ -7,6 +7,7 @@ import pytest
 
 from contract.keys import Role
 from contract.queue import JobQueue
+from service.popcorn.routes import admin, boards, profiler, stream, submissions
 from tests.service.conftest import serving
 from tests.service.popcorn_cli import ApplicationError, PopcornCli
 from tests.service.workers import finish_next, timed
@@ -189,3 +190,18 @@ async def test_what_organisers_do_takes_an_admin(service, keys, token):
     ):
         answer = await stranger.request(method, path, admin=True)
         assert answer.status_code == (401 if token else 403), path
+
+
+async def test_every_path_but_registering_asks_who_it_is(service):
+    stranger = PopcornCli(service.base, cli_id="me", admin_token="me")
+    everything = {"code": "x", "directory": "x", "leaderboards": ["x"], "count": 1}
+    routes = [
+        route for each in (admin, boards, profiler, stream, submissions) for route in each.routes
+    ]
+    assert len(routes) == 23
+    for route in routes:
+        path = re.sub("{[a-z_]+}", "1", route.path)
+        (method,) = route.methods
+        answer = await stranger.request(method, path, admin="/admin" in path, json=everything)
+        expected = {"/auth/init": 422, "/user/join": 422}.get(path, 401)
+        assert answer.status_code == expected, (method, path)

@@ -52,11 +52,10 @@ async def test_a_file_that_raises_exits_1_with_its_traceback(cli: PopcornCli) ->
     assert "line " in str(error.value)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(120)
 async def test_a_profile_is_what_the_compiler_made(cli: PopcornCli) -> None:
     content = (CANDIDATES / "honest_triton_pointers.py").read_bytes()
-    (result,) = (await cli.stream(BOARD, "cpu", "profile", content))["results"]
+    (result,) = (await cli.stream(BOARD, "B200", "profile", content))["results"]
     run = result["runs"]["profile.0"]
     assert run["run"]["result"]["benchmark-count"] == 1
     with zipfile.ZipFile(io.BytesIO(base64.b64decode(run["profile"]["trace"]))) as opened:
