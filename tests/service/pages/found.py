@@ -19,7 +19,7 @@ from contract.verdict import (
 )
 from kernels.measurement import Comparison, Timing, Worst
 from kernels.problem import Case
-from kernels.roofline import bytes_moved, speed_of_light_us
+from kernels.roofline import speed_of_light_us
 
 PROBLEM = PROBLEMS["nvfp4_group_gemm"]
 GPU = "NVIDIA H200"
@@ -44,12 +44,12 @@ FILE = b"import torch\n\n\ndef custom_kernel(data):\n    return data[2]\n"
 
 def timing_of(case: Case, median_us: float, seed: str) -> Timing:
     """240 samples around a median, with some stragglers."""
-    draw = random.Random(seed)
+    work, draw = PROBLEM.work(case), random.Random(seed)
     times = sorted(
         median_us * (1 + draw.gauss(0, 0.015) + (0.2 if draw.random() < 0.02 else 0))
         for _ in range(240)
     )
-    median, light_us = times[120], speed_of_light_us(case, GPU) or 0.0
+    median, light_us = times[120], speed_of_light_us(work, GPU) or 0.0
     return Timing(
         median_us=median,
         p10_us=times[24],
@@ -62,8 +62,8 @@ def timing_of(case: Case, median_us: float, seed: str) -> Timing:
         end_to_end_us=median + 160,
         unstable=False,
         launch_bound=False,
-        tflops=case.flops / median / 1e6,
-        gbytes_per_s=bytes_moved(case) / median / 1e3,
+        tflops=work.flops / median / 1e6,
+        gbytes_per_s=work.moved_bytes / median / 1e3,
         speed_of_light_us=light_us,
         fraction_of_speed_of_light=light_us / median,
         samples_us=tuple(draw.sample(times, len(times))),
