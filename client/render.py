@@ -25,9 +25,8 @@ def job(view: JobView) -> Iterator[RenderableType]:
     verdict, error = view.get("verdict"), view.get("error")
     if verdict:
         yield from _verdict(verdict, view["mode"])
-        if verdict["outcome"] != "passed" and verdict.get("reproduce"):
-            again = _repeat(view, verdict["reproduce"] or "")
-            yield Text(f"the same operands again: {plain(again)}")
+        if said := same_again(view):
+            yield Text(said)
             yield Text()
         yield Text(_machine(verdict, view["mode"]))
     elif error:
@@ -42,13 +41,22 @@ def status(view: JobView) -> str:
     """Say in a few words where a job is that has not ended."""
     position, progress = view.get("position"), view.get("progress")
     if view["state"] == "queued":
-        return f"queued, number {position} in line" if position else "queued"
+        place = f"queued, number {position} in line" if position else "queued"
+        return f"{place}; {plain(hint)}" if (hint := view.get("hint")) else place
     if view["state"] != "running" or not progress:
         return view["state"]
-    stage = plain(progress["stage"])
-    if progress.get("case") is None:
+    stage, case = plain(progress["stage"]), progress.get("case")
+    if case is None:
         return stage
-    return f"{stage}, case {(progress['case'] or 0) + 1} of {progress['cases']}"
+    return f"{stage}, case {case} ({case + 1} of {progress['cases']})"
+
+
+def same_again(view: JobView) -> str | None:
+    """Say how to have what failed once more; None where nothing did."""
+    verdict = view.get("verdict")
+    if verdict is None or verdict["outcome"] == "passed" or not verdict.get("reproduce"):
+        return None
+    return f"the same operands again: {plain(_repeat(view, verdict['reproduce'] or ''))}"
 
 
 def jobs(items: Sequence[JobListItem]) -> Table:

@@ -76,9 +76,11 @@ def follow(client: HalfbyteClient, view: JobView, as_json: bool) -> int:
 
 
 def show(view: JobView, as_json: bool) -> None:
-    """Print the job on stdout."""
+    """Print the job on stdout; as JSON alone, with what to do next on stderr."""
     if as_json:
         print_json(view)
+        if said := render.same_again(view):
+            console(stderr=True).print(said)
         return
     out = console()
     for part in render.job(view):
@@ -96,12 +98,12 @@ def _shown_to_the_end(client: HalfbyteClient, view: JobView, quiet: bool) -> Job
     with Status("", console=err) if live else nullcontext() as spinner:
         said = ""
         for now in changes(client, view):
-            if quiet or now["state"] in ENDED:
+            if now["state"] in ENDED:
                 continue
-            status = render.status(now)
+            status = (now.get("hint") or "") if quiet else render.status(now)
             if spinner:
                 spinner.update(Text(status))
-            elif status != said:
-                err.print(status)
+            elif status != said and status:
+                err.print(plain(status))
             said = status
     return now

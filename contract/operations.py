@@ -89,13 +89,22 @@ class Figures:
         From its position, the workers that serve its device, and how long jobs of its mode took of
         late. None where it is not queued, or where there is no worker or no experience.
         """
-        line = line_of(job.device, job.mode)
-        able = [worker for worker, _ in self.workers if line in worker.lines]
+        able = self._able(job)
         recent_ms = self.counters.get(f"recent_ms:running:{job.mode}")
         if job.position is None or not able or recent_ms is None:
             return None
         idle = sum(worker.state is WorkerState.IDLE for worker in able)
         return max(0, job.position - idle) * recent_ms / 1000 / len(able)
+
+    def hint(self, job: Job) -> str | None:
+        """Return what a queued job waits for besides its turn; None where that is nothing."""
+        if job.position is None or self._able(job):
+            return None
+        return f"no live worker takes jobs of mode {job.mode} for device {job.device}"
+
+    def _able(self, job: Job) -> Sequence[WorkerInfo]:
+        line = line_of(job.device, job.mode)
+        return [worker for worker, _ in self.workers if line in worker.lines]
 
     def counted(self, what: str) -> Mapping[str, int]:
         """Return a counter by label: `verdict` by outcome, `failed` by reason, and so on."""

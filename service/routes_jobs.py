@@ -12,7 +12,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from contract.deliveries import Deliveries, DeliveryLog
 from contract.errors import JobNotFound
-from contract.job import JobState, JobSummary
+from contract.job import Job, JobState, JobSummary
 from contract.keys import Role
 from contract.queue import JobQueue
 from contract.submission import Mode
@@ -92,8 +92,8 @@ async def job(
         job = await parts.queue.get(job_id)
         return job_response(job, samples=watch.samples, review=caller.reviews)
     queued = state is JobState.QUEUED
-    guess_s = (await parts.operations.figures()).estimated_start_s(look.job) if queued else None
-    body = look_json(look, review=caller.reviews, estimated_start_s=guess_s)
+    figures = await parts.operations.figures() if queued else None
+    body = look_json(look, review=caller.reviews, figures=figures)
     return Response(body, media_type="application/json")
 
 
@@ -222,11 +222,21 @@ async def captured_output(job_id: str, queue: Queue, caller: Reader) -> Response
     """Fetch what the candidate printed: standard output, then standard error, capped."""
     job = await job_of(queue, job_id, caller)
     if job.verdict is None:
-        return status_problem(404, f"job {job_id} is {job.state} and has no log")
+        return status_problem(404, f"job {job_id} {_why_no_log(job)}")
     log = job.verdict.log
     return Response(
         log.stdout + log.stderr, headers=NO_SNIFFING, media_type="text/plain; charset=utf-8"
     )
+
+
+def _why_no_log(job: Job) -> str:
+    if job.error is not None:
+        return (
+            f"failed, and nothing of its output was kept: {job.error.reason}, {job.error.message}"
+        )
+    if job.state is JobState.CANCELLED:
+        return "was cancelled; only a finished job has a log"
+    return f"is {job.state}; its log is there once it has finished"
 
 
 @router.get(

@@ -1,15 +1,17 @@
 """Submitting: JSON, a form, or a raw file."""
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Request, Response
 
+from contract.errors import QueueUnavailable
 from contract.job import Job
 from contract.keys import NAME
 from service.access import ANYBODY, Caller
-from service.dependencies import Admissions, Figures, Settings, Submitter
+from service.dependencies import Parts, Submitter, parts_of
 from service.job_request import JobRequest
 from service.metrics import Metrics
 from service.openapi import json_body, problems, upload_body
@@ -54,15 +56,12 @@ RESPONSES = {202: LOCATION, **REFUSALS}
 )
 async def submit(
     request: Request,
-    settings: Settings,
     caller: Sender,
-    admission: Admissions,
-    metrics: Figures,
     key: Key = None,
 ) -> Response:
     """Submit sizes for a built-in kernel, or a file inside JSON."""
-    sent = await read_json(request, settings)
-    return _accepted(note_accepted(await admission.admit(sent, caller, key), sent, metrics))
+    parts = parts_of(request)
+    return await _accepted(await read_json(request, parts.settings), caller, key, parts)
 
 
 @router.post(
@@ -74,18 +73,15 @@ async def submit(
 )
 async def upload(
     request: Request,
-    settings: Settings,
     caller: Sender,
-    admission: Admissions,
-    metrics: Figures,
     key: Key = None,
 ) -> Response:
     """Submit a file, as the part `file` of a form or as the body itself.
 
     Fields are those of `POST /v1/jobs`, in the form or in the query; lists are JSON text.
     """
-    sent = await read_upload(request, settings)
-    return _accepted(note_accepted(await admission.admit(sent, caller, key), sent, metrics))
+    parts = parts_of(request)
+    return await _accepted(await read_upload(request, parts.settings), caller, key, parts)
 
 
 def note_accepted(job: Job, sent: SentJob, metrics: Metrics) -> Job:
@@ -107,5 +103,10 @@ def note_accepted(job: Job, sent: SentJob, metrics: Metrics) -> Job:
     return job
 
 
-def _accepted(job: Job) -> Response:
-    return job_response(job, 202, headers={"Location": Links.of(job).self})
+async def _accepted(sent: SentJob, caller: Caller, key: str | None, parts: Parts) -> Response:
+    admitted = await parts.admission.admit(sent, caller, key)
+    job = note_accepted(admitted, sent, parts.metrics)
+    figures = None
+    with suppress(QueueUnavailable):  # the job is accepted all the same
+        figures = await parts.operations.figures()
+    return job_response(job, 202, headers={"Location": Links.of(job).self}, figures=figures)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,7 +14,6 @@ from contract.operations import Figures
 from contract.problem import Problem, ProblemFacts
 from contract.submission import Limits, Mode, RequestLimits
 from contract.verdict import Verdict
-from service.admission import SERVED_MODES
 from service.settings import ServiceSettings
 
 _FROZEN = ConfigDict(frozen=True, use_attribute_docstrings=True)
@@ -49,6 +49,8 @@ class JobView(Job):
     estimated_start_s: float | None = None
     """A rough guess of the seconds until it starts, from recent jobs of its mode; null unless it
     is queued and both a worker and experience are there."""
+    hint: str | None = None
+    """What a queued job waits for besides its turn: a worker, where no live one takes it."""
 
 
 class JobListItem(Job):
@@ -153,28 +155,34 @@ def job_response(
     samples: bool = False,
     review: bool = False,
     headers: Mapping[str, str] | None = None,
+    figures: Figures | None = None,
 ) -> Response:
-    """Return a job, with what only some see of its verdict where the caller does."""
-    body = job_json(job, samples=samples, review=review)
+    """Return a job, with what only some see of its verdict where the caller does.
+
+    `figures` are those of the queue that it waits in.
+    """
+    body = job_json(job, samples=samples, review=review, figures=figures)
     return Response(body, status, headers, media_type="application/json")
 
 
-def job_json(job: Job, *, samples: bool = False, review: bool = False) -> str:
+def job_json(
+    job: Job, *, samples: bool = False, review: bool = False, figures: Figures | None = None
+) -> str:
     """Return a job as clients and callbacks get it."""
     links = Links.of(job)
     verdict = with_paths(job.verdict, links)
     if verdict is not None and not review:
         verdict = verdict.model_copy(update={"review": ()})
-    view = JobView(**dict(job) | {"verdict": verdict}, links=links)
+    seen = dict(job) | {"verdict": verdict} | _outlook(job, figures)
+    view = JobView(**seen, links=links)
     unseen = None if samples else {"verdict": {"cases": {"__all__": {"timing": {"samples_us"}}}}}
     return view.model_dump_json(exclude=unseen)
 
 
-def look_json(look: Look, *, review: bool, estimated_start_s: float | None) -> bytes:
+def look_json(look: Look, *, review: bool, figures: Figures | None) -> bytes:
     """Return what `job_json` does, without reading what was written as JSON."""
-    view = JobView.model_construct(
-        **dict(look.job), links=Links.of(look.job), estimated_start_s=estimated_start_s
-    )
+    seen = dict(look.job) | _outlook(look.job, figures)
+    view = JobView.model_construct(**seen, links=Links.of(look.job))
     if look.verdict is None or look.review is None:
         return view.model_dump_json().encode()
     flags = look.review if review else b"[]"
@@ -182,21 +190,29 @@ def look_json(look: Look, *, review: bool, estimated_start_s: float | None) -> b
     return b'%s,"verdict":%s,"review":%s}}' % (head[:-1], look.verdict[:-1], flags)
 
 
+def _outlook(job: Job, figures: Figures | None) -> dict[str, Any]:
+    if figures is None:
+        return {}
+    return {"estimated_start_s": figures.estimated_start_s(job), "hint": figures.hint(job)}
+
+
 def with_paths(verdict: Verdict | None, links: Links) -> Verdict | None:
     """Turn the names of artifacts, as the queue holds them, into their paths."""
-    if verdict is None or not verdict.kernels:
+    if verdict is None or not (verdict.kernels or verdict.profile):
         return verdict
-    kernels = tuple(
-        kernel.model_copy(
-            update={
-                "links": {
-                    kind: f"{links.self}/artifacts/{name}" for kind, name in kernel.links.items()
-                }
-            }
-        )
-        for kernel in verdict.kernels
-    )
-    return verdict.model_copy(update={"kernels": kernels})
+
+    def paths(names: Mapping[str, str]) -> dict[str, dict[str, str]]:
+        found = {kind: f"{links.self}/artifacts/{name}" for kind, name in names.items()}
+        return {"links": found}
+
+    profile = verdict.profile
+    update = {
+        "kernels": tuple(
+            kernel.model_copy(update=paths(kernel.links)) for kernel in verdict.kernels
+        ),
+        "profile": profile and profile.model_copy(update=paths(profile.links)),
+    }
+    return verdict.model_copy(update=update)
 
 
 def job_list(page: Sequence[JobSummary], cursor: str | None) -> JobList:
@@ -231,7 +247,7 @@ def problem_view(problem: Problem, settings: ServiceSettings) -> ProblemView:
     return ProblemView(
         **{field.name: getattr(problem, field.name) for field in fields(ProblemFacts)}
         | {"tensors": dict(problem.tensors)},
-        modes=SERVED_MODES,
+        modes=tuple(Mode),
         devices=DEVICES,
         request_limits=settings.limits,
         limits=settings.job,

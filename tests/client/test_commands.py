@@ -68,7 +68,7 @@ def test_the_exit_code_says_how_a_job_ended(halfbyte, service, ending, view, cod
 def test_in_a_pipe_progress_is_plain_lines_on_stderr(halfbyte, service, ending):
     ending(finished())
     done = halfbyte("run", *SIZES, "--url", service.url)
-    assert done.stderr == "queued, number 1 in line\nrunning\ntesting, case 1 of 1\n"
+    assert done.stderr == "queued, number 1 in line\nrunning\ntesting, case 0 (1 of 1)\n"
     assert "\x1b" not in done.stdout
 
 
@@ -80,6 +80,18 @@ def test_json_is_the_job_and_nothing_else(halfbyte, service, ending):
     assert done.stdout.isascii()
     assert done.stderr == ""
     assert done.returncode == 1
+
+
+def test_json_leaves_what_to_do_next_to_stderr(halfbyte, service, ending):
+    again = {"kernel": "auto", "cases": [{"m": [16], "n": [16], "k": [16], "seed": "0f"}]}
+    view = finished("incorrect", reproduce=json.dumps(again))
+    ending(view)
+    done = halfbyte("run", *SIZES, "--json", "--url", service.url)
+    assert json.loads(done.stdout) == view
+    assert done.stderr == (
+        "the same operands again: "
+        "halfbyte run --kernel auto --mode test --m 16 --n 16 --k 16 --seed 0f\n"
+    )
 
 
 def test_on_a_terminal_progress_is_one_line_that_goes_away(service, ending, environment):

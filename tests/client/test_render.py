@@ -172,7 +172,7 @@ def test_a_failed_job_blames_the_service():
         (job("running", progress={"stage": "importing", "case": None, "cases": 2}), "importing"),
         (
             job("running", progress={"stage": "testing", "case": 1, "cases": 2}),
-            "testing, case 2 of 2",
+            "testing, case 1 (2 of 2)",
         ),
         (job("cancelled"), "cancelled"),
     ],
@@ -196,3 +196,8 @@ def test_the_status_is_a_few_words(view, said):
 )
 def test_sizes_of_many_groups_are_abbreviated(sizes, shown):
     assert short(sizes) == shown
+
+
+def test_a_job_that_nobody_takes_says_so_where_it_waits():
+    lonely = job("queued", position=1, hint="no live worker takes\x1b[2J it")
+    assert render.status(lonely) == "queued, number 1 in line; no live worker takes\\x1b[2J it"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from contract.job import Job, JobState
+from contract.job import Fault, Job, JobState
 from contract.submission import Mode
 from service.views import job_response
 from tests.service.workers import HONEST, finish_next, timed, worker, wrong_everywhere
@@ -27,7 +27,7 @@ async def test_a_job_is_accepted_with_its_location_and_a_whole_view(http):
     job = answer.json()
     assert answer.status_code == 202
     assert answer.headers["location"] == job["links"]["self"] == f"/v1/jobs/{job['id']}"
-    assert list(job) == [*VIEW, "estimated_start_s"]
+    assert list(job) == [*VIEW, "estimated_start_s", "hint"]
     assert (job["state"], job["position"], job["owner"]) == ("queued", 1, "anonymous")
     assert (job["mode"], job["kernel"], job["device"]) == ("test", "auto", "any")
     assert isinstance(job["number"], int)
@@ -230,3 +230,20 @@ def test_even_a_figure_that_should_be_finite_and_is_not_makes_no_wrong_json():
     )
     shown = json.loads(job_response(job, samples=True).body, parse_constant=pytest.fail)
     assert shown["verdict"]["cases"][0]["timing"]["samples_us"] == [None, None]
+
+
+async def test_a_job_without_a_log_says_why(http, queue):
+    async def refusal(job: dict) -> str:
+        answer = await http.get(job["links"]["log"])
+        assert answer.status_code == 404
+        return answer.json()["detail"]
+
+    failed = (await http.post("/v1/jobs", json=SIZES)).json()
+    assert "is queued; its log is there once it has finished" in await refusal(failed)
+    for _ in range(2):  # attempts
+        lease = await queue.claim(worker(), wait_s=10)
+        await queue.release(lease, Fault(reason="judge_failed", message="the judge died"))
+    assert "nothing of its output was kept: judge_failed, the judge died" in await refusal(failed)
+    cancelled = (await http.post("/v1/jobs", json=SIZES)).json()
+    await http.delete(cancelled["links"]["self"])
+    assert "was cancelled" in await refusal(cancelled)
