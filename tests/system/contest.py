@@ -191,6 +191,7 @@ async def _judged(
 ) -> list[str]:
     """Hold what the service tells against what competitors know; return what differs."""
     jobs = await _jobs(admin)
+    notes.queued_ms = [1000 * (job["started_s"] - job["created_s"]) for job in jobs]
     wrong = quotas_broken(jobs, plan.quota)
     if sorted(job["id"] for job in jobs) != sorted(sent.job for sent in notes.sent):
         wrong.append("the jobs are not those that were accepted")
@@ -319,6 +320,7 @@ def _report(plan: Plan, notes: Notes, lasted_s: float, wrong: list[str]) -> dict
         "lasted_s": round(lasted_s, 1),
         "requests": sum(map(len, notes.took_ms.values())),
         "latency_ms": {what: _spread(took) for what, took in sorted(notes.took_ms.items())},
+        "queued_ms": _spread(notes.queued_ms),
     }
 
 

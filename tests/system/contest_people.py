@@ -50,6 +50,8 @@ class Notes:
     """Submissions whose competitor did not wait for the quota."""
     took_ms: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Time until the answer, by what was asked."""
+    queued_ms: list[float] = field(default_factory=list)
+    """Time of each job from its acceptance to a worker."""
     unavailable: int = 0
     repeated: int = 0
     """Requests that met the end of a kept connection, and were sent once more."""
@@ -91,9 +93,12 @@ class Competitor:
             await asyncio.sleep(self._chance.uniform(0, 2 * pause_s))
             sent = await self._send(index, lasts_s)
             if sent is not None and self._chance.random() < 0.5:
-                await self._get("status", f"/v1/jobs/{sent.job}", wait=self._chance.random())
+                await asyncio.sleep(self._chance.random())
+                with self._notes.clock("status"):
+                    await self._get(f"/v1/jobs/{sent.job}")
             if self._chance.random() < 0.5:
-                await self._get("board", BOARD, limit=20)
+                with self._notes.clock("board"):
+                    await self._get(BOARD, limit=20)
         for sent in [each for each in self._notes.sent if each.owner == self.name]:
             await self._until_ended(sent)
 
@@ -131,19 +136,13 @@ class Competitor:
     async def _until_ended(self, sent: Sent) -> None:
         async with asyncio.timeout(ENDED_S):
             while True:
-                job = await self._get(None, f"/v1/jobs/{sent.job}", wait=30)
+                job = await self._get(f"/v1/jobs/{sent.job}", wait=30)
                 if job["state"] in ("finished", "failed", "cancelled"):
                     return
 
-    async def _get(self, what: str | None, path: str, **params: Any) -> dict[str, Any]:
-        began = time.perf_counter()
+    async def _get(self, path: str, **params: Any) -> dict[str, Any]:
         answer = await self._ask("GET", path, params=params)
         answer.raise_for_status()
-        if what is not None:
-            # A look that waits is as late as it is beyond its wait.
-            waited_s = params.get("wait", 0)
-            late_ms = 1000 * (time.perf_counter() - began - waited_s)
-            self._notes.took_ms[what].append(max(0.0, late_ms) if waited_s else late_ms)
         found: dict[str, Any] = answer.json()
         return found
 
