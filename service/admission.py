@@ -32,8 +32,6 @@ from service.request_body import SentJob
 from service.settings import ServiceSettings
 from service.source_check import Refusal, check
 
-SERVED_MODES = (Mode.TEST, Mode.BENCHMARK, Mode.RANKED, Mode.COMPILE)
-"""The others of `Mode` are known and not served by this version."""
 SMALL_BYTES = 32 << 10
 """Parsed on the spot, in some milliseconds and megabytes. A larger file gets a process."""
 CHECKER = Path(__file__).with_name("source_check.py")
@@ -92,7 +90,6 @@ class Admission:
             raise InvalidSubmission("filename", "only a file has a name")
         device = device_named(asked.device, (name for each in workers for name in each.serves))
         mode = asked.mode or default_mode(workers, device)
-        _refuse_what_is_not_served(mode)
         _refuse_what_cannot_run(mode, device, workers)
         return Submission(
             problem=problem.name,
@@ -207,15 +204,6 @@ def grammar_of(workers: Sequence[WorkerInfo], device: str) -> tuple[int, int] | 
 def _version(python: str) -> tuple[int, int]:
     major, minor = python.split(".")[:2]
     return int(major), int(minor)
-
-
-def _refuse_what_is_not_served(mode: Mode) -> None:
-    """Say so where something is asked for that the interface has and this version has not."""
-    if mode not in SERVED_MODES:
-        served = ", ".join(SERVED_MODES)
-        raise InvalidSubmission(
-            "mode", f"this version does not serve `{mode}` yet; it serves {served}"
-        )
 
 
 def _refuse_what_cannot_run(mode: Mode, device: str, workers: Sequence[WorkerInfo]) -> None:

@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse
 from contract.device import DEVICES
 from contract.errors import InvalidSubmission, QuotaExceeded
 from contract.problem import PROBLEMS
+from contract.submission import Mode
 from service.access import Caller
 from service.admission import SERVED_MODES
 from service.dependencies import Parts, Reader, Submitter, parts_of
@@ -73,7 +74,7 @@ async def _home(
         "errors": _errors(error) if error else {},
         "kernels": _plain(*(name for each in PROBLEMS.values() for name in each.kernels)),
         "problems": _plain(*PROBLEMS),
-        "modes": [("", "what fits"), *_plain(*SERVED_MODES)],
+        "modes": [("", "what fits"), *_plain(*Mode)],
         "devices": _plain(*DEVICES, *(name for worker in workers for name in worker.serves)),
     }
     status = 200 if error is None else 422 if isinstance(error, InvalidSubmission) else 429

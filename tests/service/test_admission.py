@@ -35,18 +35,6 @@ def test_a_gpu_that_is_unhealthy_times_nothing():
     assert default_mode([worker("H200", state=WorkerState.UNHEALTHY)], "any") == "test"
 
 
-async def test_a_mode_that_is_not_served_yet_is_refused_in_so_many_words(http):
-    answer = await http.post("/v1/jobs", json={"mode": "profile"})
-    assert answer.status_code == 422
-    assert answer.json()["errors"] == [
-        {
-            "field": "mode",
-            "message": "this version does not serve `profile` yet; it serves "
-            "test, benchmark, ranked, compile",
-        }
-    ]
-
-
 @pytest.mark.parametrize("asked", ["h200", "H200", "Sm_90", "CPU", "Any"])
 async def test_a_device_is_found_in_any_case_and_answered_in_one(http, asked):
     answer = await http.post("/v1/jobs", json={"device": asked})

@@ -228,7 +228,6 @@ async def test_a_failure_of_ours_is_no_result(http, queue):
         ({"lang": "cu"}, "lang", "must be 'py'"),
         ({"multi_gpu": True}, "multi_gpu", "must be False"),
         ({"mode": "fast"}, "mode", "must be 'test'"),
-        ({"mode": "profile"}, "mode", "does not serve `profile`"),
         ({"sources": {"eval.py": ""}}, "sources", "the submission `submission.py` is not there"),
         ({"sources": {}}, "sources", "at least 1"),
         ({"problem": "sort_v2"}, "problem", "unknown problem"),

@@ -1,9 +1,10 @@
-"""Ranked jobs: the same for everybody, on a GPU, and refused in words where there can be none."""
+"""Modes that need a GPU: refused in words where there can be none, and ranked the same for all."""
 
 import pytest
 
 from contract.problem import PROBLEMS
-from tests.service.workers import HONEST, worker
+from contract.verdict import Profile, ProfiledKernel
+from tests.service.workers import HONEST, timed, worker
 
 CASE = {"m": [96], "n": [128], "k": [256]}
 FIT = worker("H200").model_copy(update={"id": "fit", "sandbox_level": 2, "ranked": True})
@@ -25,7 +26,7 @@ async def test_a_ranked_job_has_the_official_tests_and_then_the_official_benchma
     assert answer.json()["device"] == "any"
     lease = await queue.claim(FIT, wait_s=10)
     assert lease is not None
-    (problem,) = PROBLEMS.values()
+    problem = PROBLEMS["nvfp4_group_gemm"]
     assert lease.submission.cases == problem.tests + problem.benchmarks
     assert lease.submission.device == lease.job.device == "any"
 
@@ -67,6 +68,32 @@ async def test_a_ranked_job_is_refused_where_no_sandbox_is_tight_enough(http, qu
     named, words = await refusal(http, {"device": "H200"})
     assert named == "mode"
     assert "the GPU workers here have level 1" in words
+
+
+async def test_a_profile_needs_a_gpu_and_no_more(http, queue):
+    asked = {"mode": "profile", **CASE}
+    refused = await http.post("/v1/jobs", json={**asked, "device": "cpu"})
+    assert refused.json()["errors"][0]["field"] == "device"
+    await queue.heartbeat(worker("cpu"))
+    refused = await http.post("/v1/jobs", json=asked)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "mode")
+    await queue.heartbeat(LOOSE)
+    assert (await http.post("/v1/jobs", json=asked)).status_code == 202
+    assert (await queue.claim(LOOSE, wait_s=10)).submission.mode == "profile"
+
+
+async def test_the_text_of_a_profile_is_where_the_verdict_says(http, queue):
+    await queue.heartbeat(LOOSE)
+    job = (await http.post("/v1/jobs", json={"mode": "profile", **CASE})).json()
+    kernel = ProfiledKernel(case=0, name="gemm", duration_us=81.5, tensor_pipe=0.4)
+    profile = Profile(tool="ncu", kernels=(kernel,), links={"text": "profile.txt"})
+    verdict = timed().model_copy(update={"score": None, "profile": profile})
+    lease = await queue.claim(LOOSE, wait_s=10)
+    await queue.finish(lease, verdict, {"profile.txt": "gemm: 81.5 us\n"})
+    shown = (await http.get(f"/v1/jobs/{job['id']}")).json()["verdict"]["profile"]
+    assert shown["kernels"][0]["duration_us"] == 81.5
+    assert shown["links"] == {"text": f"/v1/jobs/{job['id']}/artifacts/profile.txt"}
+    assert (await http.get(shown["links"]["text"])).text == "gemm: 81.5 us\n"
 
 
 async def test_a_ranked_job_waits_where_nobody_is_alive_yet(http):
