@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from contract.errors import InvalidSubmission
+from contract.problem import Case, Problem
+from contract.verdict import CaseResult
 from service.strict_json import MalformedJson, loads
 
-GROUPS = "g"
-"""How many groups there are: said by the lists as well, so it is checked and left out."""
+SIZES = ("m", "n", "k")
 CaseList = str | tuple[str | dict[str, object], ...]
 """A case file as text, or its lines, or cases as mappings."""
 
@@ -15,15 +16,42 @@ CaseList = str | tuple[str | dict[str, object], ...]
 class GivenCase(NamedTuple):
     """One case that came with a request."""
 
+    path: str
+    """Where it stands in the request."""
     spec: str
     """Its text as it came: results repeat it."""
-    fields: Mapping[str, object]
-    """What `cases[]` of a job of ours takes."""
+    values: Mapping[str, object]
 
     @property
-    def sizes(self) -> Mapping[str, object]:
-        """The fields without the seed."""
-        return {name: value for name, value in self.fields.items() if name != "seed"}
+    def listed(self) -> bool:
+        """Whether its sizes are lists, one entry a group."""
+        return isinstance(self.values.get("m"), list)
+
+    def fields(self, problem: Problem) -> Mapping[str, object]:
+        """Return what `cases[]` of a job of ours takes.
+
+        Raises:
+            InvalidSubmission: the number of groups is not that of the lists.
+
+        """
+        values = dict(self.values)
+        groups, m = values.pop("g", None), values.get("m")
+        if groups is not None and isinstance(m, list) and groups != len(m):
+            raise InvalidSubmission(f"{self.path}.g", f"{groups} groups, but {len(m)} entries of m")
+        if problem.vector:
+            values.setdefault("n", 1)
+        if not problem.grouped:
+            values |= {name: [values[name]] for name in SIZES if isinstance(values.get(name), int)}
+        return values
+
+
+def spec_of(problem: Problem, case: Case | CaseResult) -> str:
+    """Return a case as task files write it: `m: [96, 128]; n: [128, 256]; k: [256, 512]; g: 2`."""
+    sizes: dict[str, object] = {name: list(getattr(case, name)) for name in SIZES}
+    if problem.grouped:
+        return _text(sizes | {"g": len(case.m)})
+    names = [name for name in SIZES if name != "n" or not problem.vector]
+    return _text({name: getattr(case, name)[0] for name in names} | {"l": case.l})
 
 
 def given_cases(field: str, cases: CaseList, max_items: int) -> Sequence[GivenCase]:
@@ -45,13 +73,12 @@ def combined_seed(case: int, secret: int) -> int:
 
 def _case(path: str, line: str | Mapping[str, object], max_items: int) -> GivenCase:
     if isinstance(line, str):
-        spec, values = line.strip(), _values(path, line, max_items)
-    else:
-        spec, values = "; ".join(f"{name}: {value}" for name, value in line.items()), dict(line)
-    groups, m = values.pop(GROUPS, None), values.get("m")
-    if groups is not None and isinstance(m, list) and groups != len(m):
-        raise InvalidSubmission(f"{path}.{GROUPS}", f"{groups} groups, but {len(m)} entries of m")
-    return GivenCase(spec, values)
+        return GivenCase(path, line.strip(), _values(path, line, max_items))
+    return GivenCase(path, _text(line), line)
+
+
+def _text(values: Mapping[str, object]) -> str:
+    return "; ".join(f"{name}: {value}" for name, value in values.items())
 
 
 def _lines(text: str) -> Sequence[str]:

@@ -5,7 +5,6 @@ from math import sqrt
 from statistics import stdev
 from typing import NamedTuple
 
-from contract.problem import Case
 from contract.submission import Mode
 from contract.verdict import CaseResult, Verdict
 
@@ -80,11 +79,6 @@ def one_line(case: CaseResult) -> str:
         return "did not run"
     first = (case.message or "").strip().splitlines()
     return ": ".join((case.outcome.replace("_", " "), *first[:1]))
-
-
-def spec_of(case: Case | CaseResult) -> str:
-    """Return a case as task files write it: `m: [96, 128]; n: [128, 256]; k: [256, 512]`."""
-    return "; ".join(f"{name}: {list(getattr(case, name))}" for name in ("m", "n", "k"))
 
 
 def _figures(case: CaseResult) -> Mapping[str, str]:

@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 from contract.errors import InvalidSubmission
 from contract.problem import Problem
 from contract.submission import Mode, official_cases, problem_named
-from service.compat.cases import CaseList, GivenCase, combined_seed, given_cases
-from service.compat.phases import spec_of
+from service.compat.cases import CaseList, GivenCase, combined_seed, given_cases, spec_of
 from service.job_request import InvalidFields, JobRequest, Name, plain_errors
 from service.request_body import SentJob
 
@@ -123,8 +122,8 @@ def asked_by(request: RunRequest, max_items: int) -> Asked:
         "filename": request.submission,
     }
     if cases and mode is not Mode.RANKED:
-        job["cases"] = [_seeded(case, request.seed) for case in cases]
-    official = [spec_of(case) for case in official_cases(problem, mode)]
+        job["cases"] = [_seeded(case.fields(problem), request.seed) for case in cases]
+    official = [spec_of(problem, case) for case in official_cases(problem, mode)]
     return Asked(
         SentJob(JobRequest.of(job), source.encode(), request.timeout_s(mode)),
         [case.spec for case in cases] or official,
@@ -135,7 +134,7 @@ def asked_by(request: RunRequest, max_items: int) -> Asked:
 def _problem_of(request: RunRequest, cases: Sequence[GivenCase]) -> Problem:
     if request.problem is not None:
         return problem_named(request.problem.lower())
-    if cases and all(isinstance(case.fields.get("m"), list) for case in cases):
+    if cases and all(case.listed for case in cases):
         return problem_named(GROUPED)
     raise InvalidSubmission("problem", "required, but where cases are given whose sizes are lists")
 
@@ -149,13 +148,15 @@ def _check_ranked(
     """Refuse a ranking by other cases than everybody's."""
     if request.ranking_by == "last":
         raise InvalidSubmission("ranking_by", "all benchmarks are ranked by: `geom` or `mean`")
+    if not tests and not benchmarks:
+        return
     for field, given, official in (
         ("tests", tests, problem.tests),
         ("benchmarks", benchmarks, problem.benchmarks),
     ):
-        known = [{name: list(getattr(case, name)) for name in "mnk"} for case in official]
-        # Both or neither: what is left out is filled in with the official ones.
-        if [case.sizes for case in given] not in ([], known) or bool(tests) != bool(benchmarks):
+        if [_sizes(case.fields(problem)) for case in given] != [
+            {"m": [*case.m], "n": [*case.n], "k": [*case.k], "l": case.l} for case in official
+        ]:
             raise InvalidSubmission(
                 field,
                 f"mode `{request.mode}` runs the official cases of {problem.name}, in their order "
@@ -163,8 +164,12 @@ def _check_ranked(
             )
 
 
-def _seeded(case: GivenCase, seed: int | None) -> Mapping[str, object]:
-    own = case.fields.get("seed")
+def _sizes(fields: Mapping[str, object]) -> Mapping[str, object]:
+    return {"l": 1} | {name: value for name, value in fields.items() if name != "seed"}
+
+
+def _seeded(fields: Mapping[str, object], seed: int | None) -> Mapping[str, object]:
+    own = fields.get("seed")
     if seed is None or not isinstance(own, int):
-        return case.fields
-    return {**case.fields, "seed": combined_seed(own, seed)}
+        return fields
+    return {**fields, "seed": combined_seed(own, seed)}

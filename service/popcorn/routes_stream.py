@@ -13,6 +13,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from contract.errors import JobNotFound
 from contract.job import Job
+from contract.problem import PROBLEMS
 from contract.queue import JobQueue
 from contract.submission import Mode
 from service.dependencies import Parts, parts_of
@@ -72,7 +73,7 @@ async def _last_event(queue: JobQueue, job: Job) -> ServerSentEvent:
         report = report_of_kernels(job.verdict)
         result = profile_result(job, report, await archive_of(queue, job))
     else:
-        report = report_of(job.verdict)
+        report = report_of(PROBLEMS[job.problem], job.verdict)
         result = result_of(job).model_dump(mode="json")
     return _event("result", {"status": "success", "results": [result], "reports": [report]})
 

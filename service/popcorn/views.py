@@ -9,8 +9,9 @@ from contract.problem import PROBLEMS, Problem
 from contract.queue import JobQueue
 from contract.submission import Mode
 from contract.verdict import Verdict
+from service.compat.cases import spec_of
 from service.compat.full_result import FullResult, full_result
-from service.compat.phases import phases_of, spec_of
+from service.compat.phases import phases_of
 from service.popcorn.words import failure_of, standing_of
 
 Json = Mapping[str, object]
@@ -78,8 +79,8 @@ def board_view(problem: Problem, devices: Sequence[str]) -> Json:
         "visibility": "public",
         "task": {
             "lang": "py",
-            "tests": [spec_of(case) for case in problem.tests],
-            "benchmarks": [spec_of(case) for case in problem.benchmarks],
+            "tests": [spec_of(problem, case) for case in problem.tests],
+            "benchmarks": [spec_of(problem, case) for case in problem.benchmarks],
             "ranking_by": "geom",
         },
     }
@@ -87,8 +88,8 @@ def board_view(problem: Problem, devices: Sequence[str]) -> Json:
 
 def result_of(job: Job) -> FullResult:
     """Return the result of a job that has ended, as runners give it."""
-    cases = () if job.verdict is None else job.verdict.cases
-    return full_result(job, [spec_of(case) for case in cases], _tests_of(job))
+    problem, cases = PROBLEMS[job.problem], () if job.verdict is None else job.verdict.cases
+    return full_result(job, [spec_of(problem, case) for case in cases], len(problem.tests))
 
 
 def status_of(job: Job, line: Json | None) -> str:
@@ -106,7 +107,7 @@ def _runs_of(job: Job) -> Sequence[Json]:
         return []
     scored = "leaderboard" if job.mode is Mode.RANKED else "benchmark"
     runs = []
-    for phase in phases_of(verdict, job.mode, _tests_of(job)):
+    for phase in phases_of(verdict, job.mode, len(PROBLEMS[job.problem].tests)):
         score = verdict.score if phase.key == scored else None
         time_us = None if score is None else score.geomean_us
         runs.append(_run(job, verdict, phase.key, phase.passed, time_us))
@@ -129,13 +130,8 @@ def _run(job: Job, verdict: Verdict, mode: str, passed: bool, time_us: float | N
     }
 
 
-def _tests_of(job: Job) -> int:
-    problem = PROBLEMS.get(job.problem)
-    return 0 if problem is None else len(problem.tests)
-
-
 def _board_id(name: str) -> int:
-    return next((place for place, known in enumerate(PROBLEMS, 1) if known == name), 0)
+    return 1 + list(PROBLEMS).index(name)
 
 
 def _file_name(job: Job) -> str:

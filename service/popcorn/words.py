@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from contract.job import Job, JobState
+from contract.problem import PROBLEMS, Problem
 from contract.verdict import CaseResult, Verdict
+from service.compat.cases import spec_of
 from service.compat.full_result import why_no_verdict
-from service.compat.phases import spec_of
 
 SHOWN_CASES = 3
 SHOWN_CHARACTERS = 1500
@@ -30,16 +31,17 @@ def failure_of(job: Job) -> str | None:
     if verdict.outcome == "passed":
         return None
     wrong = [case for case in verdict.cases if case.outcome not in (None, "passed")]
-    said = [_about(case) for case in wrong[:SHOWN_CASES]] or [_short(verdict.message)]
+    problem = PROBLEMS[job.problem]
+    said = [_about(problem, case) for case in wrong[:SHOWN_CASES]] or [_short(verdict.message)]
     if len(wrong) > SHOWN_CASES:
         said.append(f"and {len(wrong) - SHOWN_CASES} more failing cases")
     whole = f"whole verdict: GET /v1/jobs/{job.id}"
     return "\n".join((verdict.summary, *said, *_printed(verdict), whole))
 
 
-def report_of(verdict: Verdict) -> str:
+def report_of(problem: Problem, verdict: Verdict) -> str:
     """Say how a file that passed did, a line a case."""
-    return "\n".join((verdict.summary, *map(_line_of, verdict.cases)))
+    return "\n".join((verdict.summary, *(_line_of(problem, case) for case in verdict.cases)))
 
 
 def _progress_of(job: Job) -> str:
@@ -50,12 +52,16 @@ def _progress_of(job: Job) -> str:
     return f"running, {progress.stage}{case}"
 
 
-def _about(case: CaseResult) -> str:
-    return f"case {case.index} ({spec_of(case)}): {_short(case.message or case.outcome or '')}"
+def _about(problem: Problem, case: CaseResult) -> str:
+    return f"{_name(problem, case)}: {_short(case.message or case.outcome or '')}"
 
 
-def _line_of(case: CaseResult) -> str:
-    timing, name = case.timing, f"case {case.index} ({spec_of(case)})"
+def _name(problem: Problem, case: CaseResult) -> str:
+    return f"case {case.index} ({spec_of(problem, case)})"
+
+
+def _line_of(problem: Problem, case: CaseResult) -> str:
+    timing, name = case.timing, _name(problem, case)
     if timing is None:
         return f"{name}: {case.outcome or 'did not run'}"
     return (

@@ -197,6 +197,34 @@ async def test_seeds_are_combined_and_sizes_kept(run):
     assert spec == "m: [16, 0]; n: [16, 8]; k: [32, 64]; g: 2; seed: 1111"
 
 
+@pytest.mark.parametrize(
+    ("problem", "line", "sizes"),
+    [
+        ("nvfp4_gemm", "m: 128; n: 256; k: 512; l: 1; seed: 1111", ((128,), (256,), (512,), 1)),
+        ("nvfp4_dual_gemm", "m: 256; n: 512; k: 256; l: 2; seed: 1", ((256,), (512,), (256,), 2)),
+        ("nvfp4_gemv", "m: 128; k: 256; l: 8; seed: 1111", ((128,), (1,), (256,), 8)),
+    ],
+)
+async def test_other_problems_have_plain_sizes_and_a_batch(run, problem, line, sizes):
+    result = await run(timed(), problem=problem, tests=line)
+    (case,) = run.lease.submission.cases
+    assert run.lease.job.problem == problem
+    assert (case.m, case.n, case.k, case.l) == sizes
+    assert result["runs"]["test"]["run"]["result"]["test.0.spec"] == line
+
+
+async def test_official_cases_are_told_as_task_files_write_them(run):
+    verdict = ranked()
+    short = verdict.model_copy(update={"cases": verdict.cases[:-1]})  # three benchmarks
+    result = await run(short, mode="leaderboard", problem="nvfp4_gemv", tests=None)
+    told = result["runs"]["leaderboard"]["run"]["result"]
+    assert [told[f"benchmark.{place}.spec"] for place in range(3)] == [
+        "m: 7168; k: 16384; l: 1",
+        "m: 4096; k: 7168; l: 8",
+        "m: 7168; k: 2048; l: 4",
+    ]
+
+
 async def test_only_the_last_benchmark_where_only_that_ranks(run):
     lines = [LINE.replace("16", "32"), LINE]
     await run(timed(), mode="benchmark", benchmarks=lines, ranking_by="last")

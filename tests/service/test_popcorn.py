@@ -107,7 +107,9 @@ async def test_a_wrong_kernel_exits_1_with_case_and_place(cli, queue):
         await printing
     lines = str(error.value).splitlines()
     assert re.fullmatch(r"Submission \d+ failed: wrong values in case 0", lines[0])
-    assert lines[1] == ("case 0 (m: [16]; n: [16]; k: [16]): group 0: NaN, expected -Infinity")
+    assert lines[1] == (
+        "case 0 (m: [16]; n: [16]; k: [16]; g: 1): group 0: NaN, expected -Infinity"
+    )
 
 
 async def test_what_a_wrong_kernel_printed_is_shown(cli, queue):
@@ -283,7 +285,7 @@ async def test_older_clients_hear_the_same_in_one_stream(cli, queue, wait_until)
     result = await listening
     (full,), (report,) = result["results"], result["reports"]
     assert full["runs"]["test"]["run"]["stdout"] == "out ☃\n"
-    assert "case 0 (m: [16]; n: [16]; k: [16]): 12.50 us" in printed(json.dumps([report]))
+    assert "case 0 (m: [16]; n: [16]; k: [16]; g: 1): 12.50 us" in printed(json.dumps([report]))
     assert "status: queued" in cli.log[0]
 
 

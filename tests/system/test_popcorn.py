@@ -41,7 +41,7 @@ async def test_a_wrong_kernel_exits_1_and_names_case_and_place(cli: PopcornCli) 
     lines = str(error.value).splitlines()
     assert "failed: incorrect in case 0 (0 of 10 cases passed)" in lines[0]
     assert lines[1].startswith(
-        "case 0 (m: [96, 128]; n: [128, 256]; k: [256, 512]): group 1, row 127, column 255: "
+        "case 0 (m: [96, 128]; n: [128, 256]; k: [256, 512]; g: 2): group 1, row 127, column 255: "
     )
 
 
