@@ -1,6 +1,7 @@
 """A contest of 200 competitors with 2 000 submissions: see tests/system/contest.py.
 
     .venv/bin/python -m bench.contest [--out bench/results/contest.json] [--competitors 200] ...
+    .venv/bin/python -m bench.contest --pause-s 0 --out bench/results/contest_at_once.json
 
 Prints a report; ends with 1 where the leaderboard, a history, the feed or a quota was wrong.
 Competitors and service share the machine, so latencies are those of both.
