@@ -145,7 +145,7 @@ def ratios_of(pairs: Sequence[Pair]) -> Ratios | None:
 
 
 def _asked(case: CaseResult) -> object:
-    return case.m, case.n, case.k, case.distribution
+    return case.m, case.n, case.k, case.l, case.distribution
 
 
 def _spreads(pair: Pair) -> tuple[float, float, float, float]:

@@ -43,6 +43,8 @@ class SentForm(NamedTuple):
         for name in SIZES:
             if name in fields:
                 fields[name] = _integers(name, self.texts[name])
+        if "l" in fields:
+            fields["l"] = _integer("l", self.texts["l"])
         if self.source is not None:
             fields.pop("kernel", None)
             fields["filename"] = self.filename
@@ -80,6 +82,13 @@ async def small_form(request: Request) -> Mapping[str, str]:
         return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=10))
     except ValueError as error:
         raise MalformedForm(str(error)) from None
+
+
+def _integer(name: str, text: str) -> int:
+    found = _integers(name, text)
+    if len(found) > 1:
+        raise InvalidSubmission(name, "must be one integer")
+    return found[0]
 
 
 def _integers(name: str, text: str) -> list[int]:

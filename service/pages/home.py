@@ -13,7 +13,6 @@ from contract.errors import InvalidSubmission, QuotaExceeded
 from contract.problem import PROBLEMS
 from contract.submission import Mode
 from service.access import Caller
-from service.admission import SERVED_MODES
 from service.dependencies import Parts, Reader, Submitter, parts_of
 from service.job_request import InvalidFields
 from service.pages.forms import SentForm, submission_form
@@ -24,7 +23,7 @@ from service.views import queue_view
 
 router = APIRouter(include_in_schema=False)
 JOBS = 20
-_FIELDS = ("file", "kernel", "problem", "m", "n", "k", "mode", "device")
+_FIELDS = ("file", "kernel", "problem", "m", "n", "k", "l", "mode", "device")
 _SHOWN_AS = {"source": "file", "filename": "file"}
 
 Cursor = Annotated[str | None, Query(pattern="^[0-9]{1,15}$")]

@@ -54,7 +54,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     for each in (
-        *(words.ago, words.distribution, words.exactly, words.extents, words.figure),
+        *(words.ago, words.count, words.distribution, words.exactly, words.extents, words.figure),
         *(
             words.micros,
             words.now,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from contract.verdict import CaseResult, Verdict
 from service.pages.axes import Axis, Tick
-from service.pages.words import extents, figure, micros
+from service.pages.words import count, extents, figure, micros
 
 WIDTH = 480
 LEFT, RIGHT = 12, 468
@@ -94,7 +94,7 @@ def _row(sides: Sequence[Named], top: float) -> Row:
     drawn = [_side(name, each, axis, base, up=not at) for at, (name, each) in enumerate(sides)]
     return Row(
         label=(
-            f"Case {case.index}: {len(case.m)} group{'s' if len(case.m) > 1 else ''}, "
+            f"Case {case.index}: {count(case)}, "
             f"m {extents(case.m)}, n {extents(case.n)}, k {extents(case.k)}"
         ),
         top=top,
@@ -133,9 +133,9 @@ def _side(name: str, case: CaseResult, axis: Axis, base: float, *, up: bool) -> 
             beyond += 1
     width, tallest = (RIGHT - LEFT) / BINS, max((*counts, 1))
     bars = []
-    for place, count in enumerate(counts):
-        height = round(SIDE * count / tallest, 1)
-        if count:
+    for place, inside in enumerate(counts):
+        height = round(SIDE * inside / tallest, 1)
+        if inside:
             y = base - height if up else base
             bars.append((round(LEFT + width * place, 1), y, round(width - 1, 1), height))
     return Side(

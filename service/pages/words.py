@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from contract.job import Job, JobState
 from contract.problem import Distribution
+from contract.verdict import CaseResult
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
 NONE = "\N{EN DASH}"
@@ -64,6 +65,13 @@ def exactly(moment: datetime) -> str:
 def visible(text: str) -> str:
     r"""Show what has no shape of its own: `\x1b`, `\u202e`; it could hide or reorder a text."""
     return _UNSEEN.sub(lambda found: _escaped(found[0]), text.replace("\r\n", "\n"))
+
+
+def count(case: CaseResult) -> str:
+    """Return how many GEMMs a case has: groups of their own sizes, or a batch of equal ones."""
+    if case.l > 1:
+        return f"batch of {case.l}"
+    return f"{len(case.m)} group{'' if len(case.m) == 1 else 's'}"
 
 
 def extents(values: Sequence[int]) -> str:

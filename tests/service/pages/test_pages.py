@@ -188,6 +188,7 @@ async def test_a_form_sent_twice_is_one_job(http):
         ({"m": "16", "n": "16", "k": "17"}, None, "multiple of 16", "k"),
         ({"m": "16", "n": "16"}, None, "required", "k"),
         ({"m": "16", "n": "16", "k": "16", "device": "abacus"}, None, "unknown device", "device"),
+        ({"m": "16", "n": "16", "k": "16", "l": "2, 3"}, None, "must be one integer", "l"),
         ({"kernel": "<b>"}, None, "unknown kernel &#39;&lt;b&gt;&#39;", "kernel"),
         ({}, b"def f(:\n", "syntax error in line 1: invalid syntax", "file"),
         ({"callback_url": "http://10.0.0.1/"}, None, "callback_url", None),
