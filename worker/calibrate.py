@@ -71,7 +71,7 @@ def calibrate(
         copy_us_per_byte=copy_us,
         flush_us=flush_us,
         flush_bytes=ground.flush_bytes,
-        hidden_us=flush_us + switch_us,
+        hidden_us=flush_us + switch_us / 2,
         samples=len(samples),
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )

@@ -3,7 +3,9 @@
 import statistics
 import time
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
 
 import torch
 from cuda.bindings import driver
@@ -11,22 +13,38 @@ from cuda.bindings import driver
 from worker.arena import Arena, Piece, Place
 from worker.cuda_memory import DevicePiece
 from worker.ground import Image, get_device, put_device
+from worker.own_core import OwnCore
 
 LEAST_FLUSH_BYTES: Final = 256 << 20
-WARM_S: Final = 0.02
+WARM_S: Final = 0.01
 """How long a device has to work after some idle tenths of a second: see bench/h200/clocks.py."""
+LEADS: Final = 2
+"""Flushes that keep the device busy while the host enqueues what follows: no gaps, no turns."""
 COVERS: Final = 8
-"""Flushes before a call. What a host needs to launch its work hides behind them: about 480 us."""
+"""Flushes before a call. What a host needs to launch its work hides behind them: about 1 ms."""
 TOUCHES: Final = 3
 TOUCH_LIMIT_US: Final = 120.0
 """A tiny kernel on an idle device takes less; a switch of contexts takes more. One in three."""
 HUNG_S: Final = 5.0
 SPARE_BYTES: Final = 768 << 20
 """What the context of a warm spare may take. About 560 MiB on an H200."""
+GPUS: Final = Path("/proc/driver/nvidia/gpus")
 
 
 class GpuUnhealthy(Exception):
     """The device hangs, computes wrongly, or holds memory that nobody owns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """What the judge's own events say of a call: the device's clock, in the judge's context."""
+
+    covered_us: float
+    """From the first operand that is copied to the end of the last flush."""
+    away_us: float
+    """From there until the device is the judge's again: the switch, the call, and the switch back.
+
+    Whatever a runner left running is in it."""
 
 
 class GpuGround:
@@ -38,12 +56,12 @@ class GpuGround:
     def __init__(self) -> None:
         """Take the flush buffer: at least twice the L2, written after the operands."""
         properties = torch.cuda.get_device_properties(0)
+        self.own_core = OwnCore(*_among_gpus(properties))
         self.flush_bytes = max(LEAST_FLUSH_BYTES, 2 * properties.L2_cache_size)
-        self._factor = torch.randn((4096, 4096), device="cuda").half()
-        self._product = torch.empty_like(self._factor)
         self._flush = torch.zeros(self.flush_bytes // 4, dtype=torch.int32, device="cuda")
-        self._begin, self._end, self._copy_begin, self._copy_end = (
-            torch.cuda.Event(enable_timing=True) for _ in range(4)
+        self._few = self._flush[:32]
+        self._begin, self._end, self._back = (
+            torch.cuda.Event(enable_timing=True) for _ in range(3)
         )
 
     def piece(self, size_bytes: int) -> Piece:
@@ -53,11 +71,12 @@ class GpuGround:
     def warm(self) -> None:
         """Keep the device busy until its clocks are what they are under load.
 
-        Between calls it idles while operands are drawn, and an idle device lowers its clocks.
+        Between calls it idles while operands are drawn, and an idle device lowers its clocks. So
+        does one that multiplies matrices for long, when it reaches its power limit.
         """
         stop_s = time.perf_counter() + WARM_S
         while time.perf_counter() < stop_s:
-            torch.mm(self._factor, self._factor, out=self._product)
+            self.flush()
             torch.cuda.synchronize()
 
     def take_back(self) -> bool:
@@ -70,64 +89,81 @@ class GpuGround:
         driver.cuCtxResetPersistingL2Cache()  # lines that were set to stay would outlive a flush
         return any(self._touch_us() <= TOUCH_LIMIT_US for _ in range(TOUCHES))
 
-    def cover(self, image: Image, arena: Arena, place: Place) -> int:
-        """Fill the device part of a slot, then flush the caches several times, and do not wait.
-
-        Returns when it began, as `time.perf_counter_ns` has it.
-        """
-        started_ns = time.perf_counter_ns()
+    def cover(self, image: Image, arena: Arena, place: Place) -> None:
+        """Fill the device part of a slot, then flush the caches several times, and do not wait."""
+        for _ in range(LEADS):
+            self.flush()
         self._begin.record()
         put_device(image, arena, place)
         for _ in range(COVERS):
             self.flush()
         self._end.record()
-        return started_ns
 
-    def snapshot(self, after: Image, arena: Arena, place: Place) -> int:
-        """Copy the device part of a slot away as soon as the device is ours again.
-
-        Returns when that was: our clock less the copy. Whatever a runner left running is in it.
-        """
-        self._copy_begin.record()
+    def snapshot(self, after: Image, arena: Arena, place: Place) -> None:
+        """Copy the device part of a slot away as soon as the device is ours again."""
+        self._touch()
         get_device(after, arena, place)
-        self._copy_end.record()
-        self._copy_end.synchronize()
-        return time.perf_counter_ns() - int(self._copy_begin.elapsed_time(self._copy_end) * 1e6)
+        torch.cuda.synchronize()
 
-    def covered_us(self) -> float:
-        """Return how long the cover took."""
-        self._end.synchronize()
-        return float(self._begin.elapsed_time(self._end)) * 1e3
+    def spans(self) -> Spans:
+        """Return what the events of the last call say."""
+        covered_ms = self._begin.elapsed_time(self._end)
+        return Spans(covered_ms * 1e3, self._end.elapsed_time(self._back) * 1e3)
 
     def flush(self) -> None:
         """Write more than the L2 holds."""
         self._flush.add_(1)
 
+    def _touch(self) -> None:
+        """Note when the device was ours: behind a kernel, which cannot run before that."""
+        self._few.add_(1)
+        self._back.record()
+
     def _touch_us(self) -> float:
         started_ns = time.perf_counter_ns()
-        self._flush[:32].add_(1)
+        self._touch()
         torch.cuda.synchronize()
         return (time.perf_counter_ns() - started_ns) / 1e3
 
 
 def staging_cost(ground: GpuGround) -> tuple[float, float]:
-    """Return the microseconds of the flushes before a call, and of copying one byte, when idle."""
+    """Return the microseconds of the flushes before a call, and of copying one byte."""
     size_bytes = 128 << 20
     source, target = (torch.empty(size_bytes, dtype=torch.uint8, device="cuda") for _ in range(2))
-    covers_us = COVERS * _median_us(ground.flush)
-    return covers_us, _median_us(lambda: target.copy_(source)) / size_bytes
+
+    def flushes() -> None:
+        for _ in range(COVERS):
+            ground.flush()
+
+    flush_us = _median_us(ground, flushes)
+    return flush_us, _median_us(ground, lambda: target.copy_(source)) / size_bytes
 
 
-def _median_us(work: Callable[[], object], repeats: int = 9) -> float:
+def _median_us(ground: GpuGround, work: Callable[[], object], repeats: int = 9) -> float:
+    """Time what is enqueued without gaps, behind a flush."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     times = []
     for _ in range(repeats):
+        for _ in range(LEADS):
+            ground.flush()
         begin.record()
         work()
         end.record()
         end.synchronize()
         times.append(float(begin.elapsed_time(end)) * 1e3)
     return statistics.median(times)
+
+
+def _among_gpus(properties: Any) -> tuple[int, int]:  # noqa: ANN401  (torch has no type for it)
+    """Return the number of a GPU among those of this machine, and how many these are."""
+    address = (
+        f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:"
+        f"{properties.pci_device_id:02x}.0"
+    )
+    addresses = sorted(folder.name for folder in GPUS.glob("*"))
+    if address not in addresses:
+        return 0, max(1, len(addresses))
+    return addresses.index(address), len(addresses)
 
 
 def prove(allowed_bytes: int) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, Self
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from kernels.layout import Layout, fill
@@ -78,8 +80,8 @@ class CpuGround:
 
 
 def put_host(image: Image, arena: Arena, place: Place) -> None:
-    """Copy what lies in host memory into the arena."""
-    arena.host.tensor[place.host_offset :][: len(image.host)].copy_(image.host)
+    """Copy what lies in host memory into the arena, on this thread alone."""
+    _in_arena(image, arena, place)[:] = image.host.numpy()
 
 
 def put_device(image: Image, arena: Arena, place: Place) -> None:
@@ -88,10 +90,16 @@ def put_device(image: Image, arena: Arena, place: Place) -> None:
 
 
 def get_host(image: Image, arena: Arena, place: Place) -> None:
-    """Copy it back from the arena."""
-    image.host.copy_(arena.host.tensor[place.host_offset :][: len(image.host)])
+    """Copy it back from the arena, likewise."""
+    image.host.numpy()[:] = _in_arena(image, arena, place)
 
 
 def get_device(image: Image, arena: Arena, place: Place) -> None:
     """Copy it back from the arena, at once."""
     image.device.copy_(arena.device.tensor[place.device_offset :][: len(image.device)])
+
+
+def _in_arena(image: Image, arena: Arena, place: Place) -> npt.NDArray[np.uint8]:
+    # Torch would share the copy with threads, which inherit the core of whoever made them.
+    flat: npt.NDArray[np.uint8] = arena.host.tensor.numpy()
+    return flat[place.host_offset :][: len(image.host)]

@@ -42,8 +42,9 @@ from worker.messages import (
     Unhealthy,
     line,
 )
-from worker.plan import plan_of
+from worker.plan import Plan, plan_of
 from worker.process_tree import adopt_orphans, be_opaque, die_with_parent, kill_strays
+from worker.profiling import LookedAt, Order, audit, profile, profiled
 from worker.runner_process import Interrupted, RunnerFailed, RunnerProcess
 from worker.sandbox.choose import choose
 from worker.sandbox.confinement import SandboxUnavailable
@@ -172,7 +173,7 @@ class JudgeProcess:
             runner = self._spares.take(job.begin.submission.limits, job.cancel_fd)
             with self._lock:
                 job.runner = runner
-            return self._run(job.begin, runner, job.cancel_fd)
+            return self._run(job, runner)
         except Interrupted:
             return Stopped()
         except RunnerFailed as error:
@@ -191,10 +192,12 @@ class JudgeProcess:
         kill_strays(self._spares.pids())
         runner.close()
 
-    def _run(self, begin: Begin, runner: RunnerProcess, cancel_fd: int) -> FromJudge:
-        submission = begin.submission
+    def _run(self, job: RunningJob, runner: RunnerProcess) -> FromJudge:
+        begin, cancel_fd, submission = job.begin, job.cancel_fd, job.begin.submission
         if submission.mode is Mode.RANKED and self._machine.calibration is None:
             raise RuntimeError("a ranked job came to a worker that times nothing")
+        if submission.mode is not Mode.TEST and self._machine.calibration is not None:
+            self._spares.settle(cancel_fd)
         source = begin.source or candidate_source(submission.kernel or "auto", submission.problem)
         seed = random_seed()
         road = self._device.road(self._machine.calibration)
@@ -207,11 +210,32 @@ class JudgeProcess:
                 self._bury(runner)
                 if cancelled(cancel_fd):
                     raise Interrupted
-                fields = fields_of(submission, plan, seed, step)
+                seen = self._looked_at(job, source, plan, step)
+                fields = fields_of(submission, plan, seed, step) | seen.fields
                 verdict = verdict_of(self._host, runner, step.failure, step.review, fields)
-                return Judged(verdict=verdict)
+                return Judged(verdict=verdict, artifacts=seen.artifacts)
             self._send(Progressed(progress=step))
         raise AssertionError("a judge always ends with a judgement")
+
+    def _looked_at(self, job: RunningJob, source: bytes, plan: Plan, found: Judgement) -> LookedAt:
+        """Have what passed run once more under a profiler, where the mode asks for that."""
+        submission, ncu = job.begin.submission, self._device.ncu
+        audited = submission.mode is Mode.RANKED and ncu and self._settings.audit_ranked
+        if found.failure or not (audited or submission.mode is Mode.PROFILE):
+            return LookedAt()
+        self._send(Progressed(progress=Progress(stage="profiling")))
+        first = plan.first_timed if audited else 0
+        cases = submission.cases[first:]
+        order = Order(submission.problem, cases, source, random_seed(), ncu)
+        runner = self._spares.start_profiler(submission.limits)
+        with self._lock:
+            job.runner = runner
+        runner.wait_ready(job.cancel_fd)
+        seen = profile(order, runner, submission.limits, job.cancel_fd)
+        self._bury(runner)
+        if cancelled(job.cancel_fd):
+            raise Interrupted
+        return audit(found.cases[first:], seen) if audited else profiled(seen)
 
     def _compile(self, job: RunningJob) -> FromJudge:
         """Have a process of its own compile; one that interprets, as the spares do, cannot."""

@@ -1,13 +1,19 @@
 """Warm runners that have imported torch and triton, so that no job waits for imports."""
 
 import logging
+import select
+import time
 from collections import deque
 from collections.abc import Mapping
+from typing import Final
 
 from contract.submission import Limits
 from worker.device import COMPILER_ENVIRONMENT
-from worker.runner_process import RunnerFailed, RunnerProcess
+from worker.runner_process import PROFILER, START_S, RunnerFailed, RunnerProcess
 from worker.sandbox.confinement import Sandbox
+
+SETTLE_S: Final = 0.02
+"""Between two looks at whether spares are ready."""
 
 log = logging.getLogger("halfbyte.judge")
 
@@ -77,6 +83,15 @@ class Spares:
         """
         return RunnerProcess(self._sandbox, COMPILER_ENVIRONMENT, limits, "worker.compiler")
 
+    def start_profiler(self, limits: Limits) -> RunnerProcess:
+        """Start a process that has a file profiled, in the same sandbox. There are no warm ones.
+
+        Raises:
+            RunnerFailed: it could not be started.
+
+        """
+        return RunnerProcess(self._sandbox, self._environment, limits, PROFILER)
+
     def _bury(self) -> None:
         for runner in [runner for runner in self._warm if not runner.alive()]:
             self._warm.remove(runner)
@@ -84,6 +99,15 @@ class Spares:
 
     def _first_ready(self) -> int:
         return next((i for i, runner in enumerate(self._warm) if runner.ready()), 0)
+
+    def settle(self, cancel_fd: int) -> None:
+        """Wait until the imports of all are done: they would disturb what is timed."""
+        deadline_s = time.monotonic() + START_S
+        while time.monotonic() < deadline_s and any(
+            runner.alive() and not runner.ready() for runner in self._warm
+        ):
+            if select.select([cancel_fd], [], [], SETTLE_S)[0]:
+                return
 
     def warm(self) -> bool:
         """Whether a spare waits with its imports done."""

@@ -5,7 +5,7 @@ from typing import Final
 from kernels.measurement import Calibration
 from worker.blame import Failure
 from worker.control import ControlPage
-from worker.gpu import GpuGround
+from worker.gpu import GpuGround, Spans
 from worker.ground import get_host, put_host
 from worker.protocol import Status
 from worker.road import InSlot, Turn
@@ -15,7 +15,7 @@ WAKE_S: Final = 5.0
 
 
 class TimedRoad:
-    """On a GPU: the clock runs from the cover to the moment when the device is ours again."""
+    """On a GPU: the clock runs from the end of the cover until the device is ours again."""
 
     def __init__(self, ground: GpuGround, calibration: Calibration | None) -> None:
         """Without a calibration nothing is held against anybody: that is how one is made."""
@@ -23,6 +23,11 @@ class TimedRoad:
         self._calibration = calibration
 
     def call(self, slot: InSlot, turn: Turn) -> tuple[End | Failure, float]:
+        """Make a call from a core of our own."""
+        with self._ground.own_core:
+            return self._call(slot, turn)
+
+    def _call(self, slot: InSlot, turn: Turn) -> tuple[End | Failure, float]:
         """Wake the runner, take the device back, fill and cover, release, and copy away."""
         runner = turn.runner
         control = ControlPage(slot.arena.host.mapping)
@@ -35,22 +40,25 @@ class TimedRoad:
         if not self._ground.take_back() and self._calibration is not None:
             return resident("it was not idle before a call"), 0.0
         put_host(slot.image, slot.arena, slot.place)
-        started_ns = self._ground.cover(slot.image, slot.arena, slot.place)
+        self._ground.cover(slot.image, slot.arena, slot.place)
         with turn.clock:
             finished = runner.release(token, control, turn.limit_s, turn.cancel_fd)
         if finished is None:
             return undone(turn, token, turn.limit_s), 0.0
-        regained_ns = self._ground.snapshot(slot.after, slot.arena, slot.place)
+        self._ground.snapshot(slot.after, slot.arena, slot.place)
         get_host(slot.after, slot.arena, slot.place)
         end = runner.answer(token, ANSWER_S, turn.cancel_fd)
-        covered_us = self._ground.covered_us()
-        if self._calibration is not None:
-            expected_us = self._calibration.cover_us(len(slot.image.device))
-            if covered_us > 1.25 * expected_us + 100:
-                found = f"{covered_us:.0f} us, {expected_us:.0f} are explained"
-                return resident(f"copy and flush before a call took {found}"), 0.0
-            covered_us = min(covered_us, 1.05 * expected_us + 5)
-        return end, (regained_ns - started_ns) / 1e3 - covered_us
+        return self._judged(end, self._ground.spans(), len(slot.image.device))
+
+    def _judged(self, end: End, spans: Spans, size_bytes: int) -> tuple[End | Failure, float]:
+        """Return the end and the time; what others did on the device during the cover counts."""
+        if self._calibration is None:
+            return end, spans.away_us
+        expected_us = self._calibration.cover_us(size_bytes)
+        if spans.covered_us > 1.25 * expected_us + 100:
+            found = f"{spans.covered_us:.0f} us, {expected_us:.0f} are explained"
+            return resident(f"copy and flush before a call took {found}"), 0.0
+        return end, spans.away_us + max(0.0, spans.covered_us - 1.05 * expected_us - 5)
 
 
 def undone(turn: Turn, token: int, limit_s: float) -> End:

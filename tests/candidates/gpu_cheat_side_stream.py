@@ -8,15 +8,11 @@ reason: forged_clock or below_floor
 """
 
 import torch
-from reference import ref_kernel
+from kernels.portable_gemm import custom_kernel as honest
 
 SIDE = torch.cuda.Stream()
 
 
 def custom_kernel(data):
-    outputs = [c for _, _, c in data[0]]
     with torch.cuda.stream(SIDE):
-        for output, right in zip(outputs, ref_kernel(data)):
-            output.copy_(right)
-    torch.cuda._sleep(60_000)
-    return outputs
+        return honest(data)

@@ -1,27 +1,24 @@
-"""Rejected: computes as soon as the operands are staged, before the call is released.
+"""Rejected: launches its work as soon as it sees operands arrive, before the call is released.
 
-A thread sees the linear scales appear in host memory, waits until the rest must have been copied,
-and computes. When the call comes, the outputs are there, and it only fills the time that a fast
-kernel would take.
+A thread sees the linear scales appear in host memory and launches at once, on a stream of its own.
+When the call comes it only fills the time that a fast kernel would take. Its work still waits for
+the device, which the judge has, and what the judge's clock sees of it the events do not.
 
 class: 9
 needs: gpu
 cases: timed
 mode: benchmark
-reason: resident_kernel or below_floor
+reason: resident_kernel or forged_clock or below_floor
 """
 
 import sys
 import threading
-import time
 
 import torch
-from reference import ref_kernel
+from kernels.portable_gemm import custom_kernel as honest
 
 SIDE = torch.cuda.Stream()
-STAGED_S = 0.0212
-"""From the scales to the end of the flush: the judge keeps the device busy in between."""
-done = threading.Event()
+launched = threading.Event()
 
 
 def watch(main):
@@ -40,19 +37,15 @@ def watch(main):
         if first == before or not any(first):
             continue
         seen, before = data, first
-        time.sleep(STAGED_S)
         with torch.cuda.stream(SIDE):
-            for (_, _, c), right in zip(data[0], ref_kernel(data)):
-                c.copy_(right)
-        SIDE.synchronize()
-        done.set()
+            honest(data)
+        launched.set()
 
 
 threading.Thread(target=watch, args=(threading.main_thread().ident,), daemon=True).start()
 
 
 def custom_kernel(data):
-    done.wait(1)
-    done.clear()
-    torch.cuda._sleep(60_000)
+    launched.wait(1)
+    launched.clear()
     return [c for _, _, c in data[0]]

@@ -5,7 +5,7 @@ needs: gpu
 cases: timed
 mode: benchmark
 reason: resident_kernel
-says: the device was in use between calls
+says: the device was in use outside of a call
 """
 
 import torch
