@@ -12,6 +12,7 @@ from service.compat.phases import Phase, phases_of, results_of
 FAILED_VALIDATION = 112
 TIMED_OUT = 114
 DIED = 1
+TIMED = ("benchmark", "leaderboard")
 _FROZEN = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
 
@@ -45,8 +46,19 @@ class Run(BaseModel):
     exit_code: int
     duration: float
     """Seconds of the whole job."""
-    result: Mapping[str, str]
-    """Text only, times in nanoseconds."""
+    result: Mapping[str, str | int]
+    """Text, times in nanoseconds; in a profile the count is a number."""
+
+
+class ProfileFile(BaseModel):
+    """What a profiler left behind."""
+
+    model_config = _FROZEN
+
+    profiler: str
+    trace: str
+    """A zip in base64."""
+    download_url: str = ""
 
 
 class EvalResult(BaseModel):
@@ -58,7 +70,7 @@ class EvalResult(BaseModel):
     end: datetime
     compilation: None = None
     run: Run
-    profile: None = None
+    profile: ProfileFile | None = None
 
 
 class Judged(BaseModel):
@@ -102,7 +114,7 @@ def full_result(
         judged = _judged(job, None, error, ignored)
         return FullResult(success=False, error=error, system=System(), runs={}, halfbyte=judged)
     phases = phases_of(verdict, job.mode, tests)
-    untimed = any(each.key != "test" and each.passed and not each.timed for each in phases)
+    untimed = any(each.key in TIMED and each.passed and not each.timed for each in phases)
     error = "right, but not timed: the worker has no GPU" if untimed else ""
     return FullResult(
         success=not untimed,

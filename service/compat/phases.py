@@ -47,7 +47,8 @@ def phases_of(verdict: Verdict, mode: Mode, tests: int) -> Sequence[Phase]:
         case Mode.BENCHMARK:
             found = [Phase("benchmark", cases)]
         case Mode.PROFILE:
-            found = [Phase(f"profile.{place}", (case,)) for place, case in enumerate(cases)]
+            each = [Phase(f"profile.{place}", (case,)) for place, case in enumerate(cases)]
+            found = each or [Phase("profile.0", ())]
         case _:
             found = [Phase("test", cases)]
     if verdict.outcome != "passed" and all(phase.passed for phase in found):

@@ -6,6 +6,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from contract.queue import JobQueue
 from service.compat.full_result import FullResult, full_result
+from service.compat.profile import with_profile
 from service.compat.run_request import RunRequest, asked_by
 from service.dependencies import Submitter, parts_of
 from service.openapi import json_body, problems
@@ -31,7 +32,8 @@ async def run(request: Request, caller: Submitter) -> Response:
     note_accepted(job, asked.sent, parts.metrics)
     await end_of(parts.queue, job.id, parts.stopping)
     ended = await parts.queue.get(job.id)
-    return json_response(full_result(ended, asked.specs, asked.tests, given.ignored))
+    result = full_result(ended, asked.specs, asked.tests, given.ignored)
+    return json_response(await with_profile(parts.queue, ended, result))
 
 
 async def end_of(queue: JobQueue, job_id: str, stopping: asyncio.Event) -> None:

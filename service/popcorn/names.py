@@ -6,7 +6,7 @@ from types import MappingProxyType
 from fastapi import HTTPException
 
 from contract.contest import Contest
-from contract.device import ANY, CPU, device_named
+from contract.device import ANY, CPU, device_named, line_of
 from contract.errors import InvalidSubmission
 from contract.job import WorkerInfo
 from contract.problem import PROBLEMS, Problem
@@ -19,10 +19,9 @@ MODES: Mapping[str, Mode] = MappingProxyType(
         "test": Mode.TEST,
         "benchmark": Mode.BENCHMARK,
         "leaderboard": Mode.RANKED,
-        "profile": Mode.COMPILE,
+        "profile": Mode.PROFILE,
     }
 )
-"""`profile` is a static one: nothing that measures is served yet."""
 ALIASES = MappingProxyType({"nvidia": ANY})
 """Names that competition files have for pools of machines."""
 
@@ -50,11 +49,6 @@ def mode_named(name: str) -> Mode:
     except KeyError:
         known = ", ".join(MODES)
         raise InvalidSubmission("mode", f"unknown mode {name!r}; known: {known}") from None
-
-
-def word_of(mode: Mode) -> str:
-    """Return the client's word for a mode."""
-    return next(name for name, ours in MODES.items() if ours is mode)
 
 
 async def shown_boards(queue: JobQueue) -> Sequence[Problem]:
@@ -89,18 +83,19 @@ async def asked_for(
 ) -> JobRequest:
     """Return the job that the words of a request ask for.
 
-    What is only compiled takes any worker, and is compiled for the device that was named.
+    A profile where no live worker could take one is static: any worker compiles for the device.
 
     Raises:
         InvalidSubmission: there is no such mode or device.
 
     """
     ours, alias = mode_named(mode), ALIASES.get(gpu.lower(), gpu)
-    served = (name for worker in await queue.workers() for name in worker.serves)
-    device, targets = device_named(alias, served), None
-    if ours is Mode.COMPILE:
+    workers, targets = await queue.workers(), None
+    device = device_named(alias, (name for worker in workers for name in worker.serves))
+    line = line_of(device, Mode.PROFILE)
+    if ours is Mode.PROFILE and not any(line in worker.lines for worker in workers):
         targets = tuple(name for name, cards in TARGETS_OF.items() if device in cards) or None
-        device = ANY
+        ours, device = Mode.COMPILE, ANY
     return JobRequest(
         problem=problem.name, mode=ours, device=device, filename=filename, targets=targets
     )

@@ -7,13 +7,11 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from contract.device import ANY
 from contract.errors import InvalidSubmission
-from contract.job import JobState
-from contract.submission import Mode
 from service.access import job_of
+from service.compat.profile import PROFILES, archive_of
 from service.dependencies import Queue, parts_of
 from service.popcorn.identity import Competitor, Viewer
 from service.popcorn.names import asked_for, board_named
-from service.popcorn.profile import archive_of
 from service.popcorn.views import Json, runner_queue, status_of
 from service.popcorn.words import failure_of
 from service.request_body import SentJob, read_form, the_file
@@ -55,6 +53,6 @@ async def show(job_id: str, queue: Queue, caller: Viewer) -> Json:
 async def archive(job_id: str, queue: Queue, caller: Viewer) -> Response:
     """Fetch the zip of a profile."""
     job = await job_of(queue, job_id, caller)
-    if job.state is not JobState.FINISHED or job.mode is not Mode.COMPILE:
+    if job.verdict is None or job.mode not in PROFILES:
         raise HTTPException(404, f"job {job_id} has no profile")
-    return Response(await archive_of(queue, job), media_type="application/zip")
+    return Response(await archive_of(queue, job, job.verdict), media_type="application/zip")

@@ -15,10 +15,9 @@ from contract.errors import JobNotFound
 from contract.job import Job
 from contract.problem import PROBLEMS
 from contract.queue import JobQueue
-from contract.submission import Mode
+from service.compat.profile import PROFILES, report_of_profile, with_profile
 from service.dependencies import Parts, parts_of
 from service.popcorn.identity import Competitor
-from service.popcorn.profile import archive_of, profile_result, report_of_kernels
 from service.popcorn.routes_submissions import submitted
 from service.popcorn.views import result_of, runner_queue, status_of
 from service.popcorn.words import failure_of, report_of
@@ -69,12 +68,11 @@ async def _last_event(queue: JobQueue, job: Job) -> ServerSentEvent:
     failure = failure_of(job)
     if failure is not None or job.verdict is None:
         return _error(failure or f"submission {job.number} has not ended")
-    if job.mode is Mode.COMPILE:
-        report = report_of_kernels(job.verdict)
-        result = profile_result(job, report, await archive_of(queue, job))
+    if job.mode in PROFILES:
+        report = report_of_profile(job, job.verdict)
     else:
         report = report_of(PROBLEMS[job.problem], job.verdict)
-        result = result_of(job).model_dump(mode="json")
+    result = (await with_profile(queue, job, result_of(job))).model_dump(mode="json")
     return _event("result", {"status": "success", "results": [result], "reports": [report]})
 
 

@@ -1,18 +1,15 @@
 """popcorn-cli, unmodified: every request it makes, and what its users read and get as exit code."""
 
 import asyncio
-import base64
-import io
 import json
 import re
-import zipfile
 
 import httpx
 import pytest
 
 from contract.job import Fault, Progress, WorkerInfo
 from contract.leaderboard import Leaderboards
-from contract.verdict import VERDICT, CompiledKernel, Passed
+from contract.verdict import VERDICT, Passed
 from service.settings import ServiceSettings
 from tests.service.conftest import serving
 from tests.service.popcorn_cli import FILE, ApplicationError, PopcornCli, form_of, printed
@@ -294,64 +291,6 @@ async def test_a_stream_ends_with_the_error_of_a_wrong_kernel(cli, queue):
     await judged(queue, wrong_everywhere())
     with pytest.raises(ApplicationError, match="Server processing error: wrong values in case 0\n"):
         await listening
-
-
-def compiled() -> Passed:
-    kernel = CompiledKernel(
-        name="gemm",
-        target="sm_100a",
-        instructions={"tcgen05.mma": 4},
-        registers=96,
-        spill_bytes=0,
-        shared_bytes=1024,
-        tma=True,
-        links={"ptx": "0.ptx"},
-    )
-    return Passed(
-        summary="compiled 1 kernel",
-        environment=HERE,
-        sandbox_level=0,
-        emulated=True,
-        kernels=(kernel,),
-    )
-
-
-def unpacked(archive: bytes) -> dict[str, str]:
-    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        return {name: opened.read(name).decode() for name in opened.namelist()}
-
-
-async def test_a_profile_has_a_count_a_report_and_a_zip(cli, queue):
-    listening = asyncio.create_task(cli.stream(BOARD, "b200", "profile"))
-    lease = await queue.claim(worker(), wait_s=10)
-    assert (lease.submission.device, lease.submission.targets) == ("any", ("sm_100a",))
-    await queue.finish(lease, compiled(), {"0.ptx": ".version 8.8"})
-    ((key, run),) = (await listening)["results"][0]["runs"].items()
-    assert key.startswith("profile")
-    assert "not run" in run["profile"]["profiler"]
-    count = run["run"]["result"]["benchmark-count"]
-    assert type(count) is int
-    assert count == 1
-    report = base64.b64decode(run["run"]["result"]["benchmark.0.report"], validate=True).decode()
-    assert "sm_100a gemm: 96 registers" in report
-    files = unpacked(base64.b64decode(run["profile"]["trace"], validate=True))
-    assert files == {"report.txt": report, "sm_100a/gemm.ptx": ".version 8.8"}
-
-
-async def test_the_second_profiler_gives_a_job_and_a_zip(cli, queue):
-    form = form_of(FILE, "k.py", {"leaderboard": BOARD, "benchmark_index": "0"})
-    job_id = (await cli.json("POST", "/profile", form=form))["job_id"]
-    assert isinstance(job_id, str)
-    waiting = await cli.json("GET", f"/jobs/{job_id}")
-    assert waiting["queue_position"] == 1
-    assert waiting["artifacts"] == []
-    lease = await queue.claim(worker(), wait_s=10)
-    await queue.finish(lease, compiled(), {"0.ptx": ".version 8.8"})
-    done = await cli.json("GET", f"/jobs/{job_id}")
-    assert done["status"] == "succeeded"
-    ((name, url),) = [(each["name"], each["url"]) for each in done["artifacts"]]
-    assert "/" not in name
-    assert "report.txt" in unpacked((await cli.request("GET", url)).content)
 
 
 async def test_an_address_may_end_with_a_slash_and_the_root_serves_by_a_setting(queue_settings):

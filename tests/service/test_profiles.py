@@ -1,0 +1,131 @@
+"""Profiles: what a profiler saw, or the compiler made, as popcorn-cli and backends read it."""
+
+import asyncio
+import base64
+import io
+import zipfile
+
+import httpx
+import pytest
+
+from contract.verdict import CompiledKernel, Passed, Profile, ProfiledKernel
+from tests.service.popcorn_cli import FILE, PopcornCli, form_of
+from tests.service.test_popcorn import BOARD, H200
+from tests.service.workers import HERE, timed, worker
+
+CASE = "m: [16]; n: [16]; k: [16]; g: 1"
+
+
+@pytest.fixture
+def cli(http: httpx.AsyncClient) -> PopcornCli:
+    return PopcornCli(f"{str(http.base_url).rstrip('/')}/popcorn", cli_id="me")
+
+
+def compiled() -> Passed:
+    kernel = CompiledKernel(
+        name="gemm",
+        target="sm_100a",
+        instructions={"tcgen05.mma": 4},
+        registers=96,
+        spill_bytes=0,
+        shared_bytes=1024,
+        tma=True,
+        links={"ptx": "0.ptx"},
+    )
+    return Passed(
+        summary="compiled 1 kernel",
+        environment=HERE,
+        sandbox_level=0,
+        emulated=True,
+        kernels=(kernel,),
+    )
+
+
+def unpacked(archive: bytes) -> dict[str, str]:
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        return {name: opened.read(name).decode() for name in opened.namelist()}
+
+
+async def test_a_profile_has_a_count_a_report_and_a_zip(cli, queue):
+    listening = asyncio.create_task(cli.stream(BOARD, "b200", "profile"))
+    lease = await queue.claim(worker(), wait_s=10)
+    assert (lease.submission.device, lease.submission.targets) == ("any", ("sm_100a",))
+    await queue.finish(lease, compiled(), {"0.ptx": ".version 8.8"})
+    ((key, run),) = (await listening)["results"][0]["runs"].items()
+    assert key.startswith("profile")
+    assert "not run" in run["profile"]["profiler"]
+    count = run["run"]["result"]["benchmark-count"]
+    assert type(count) is int
+    assert count == 1
+    assert run["run"]["result"]["benchmark.0.spec"] == "sm_100a"
+    report = decoded(run["run"]["result"]["benchmark.0.report"]).decode()
+    assert report.startswith("gemm: 96 registers, 0 bytes spilled")
+    files = unpacked(decoded(run["profile"]["trace"]))
+    assert files["sm_100a/gemm.ptx"] == ".version 8.8"
+    assert files["report.txt"].endswith(f"\n\nsm_100a\n{report}")
+
+
+async def test_the_second_profiler_gives_a_job_and_a_zip(cli, queue):
+    form = form_of(FILE, "k.py", {"leaderboard": BOARD, "benchmark_index": "0"})
+    job_id = (await cli.json("POST", "/profile", form=form))["job_id"]
+    assert isinstance(job_id, str)
+    waiting = await cli.json("GET", f"/jobs/{job_id}")
+    assert waiting["queue_position"] == 1
+    assert waiting["artifacts"] == []
+    lease = await queue.claim(worker(), wait_s=10)
+    await queue.finish(lease, compiled(), {"0.ptx": ".version 8.8"})
+    done = await cli.json("GET", f"/jobs/{job_id}")
+    assert done["status"] == "succeeded"
+    ((name, url),) = [(each["name"], each["url"]) for each in done["artifacts"]]
+    assert "/" not in name
+    assert "report.txt" in unpacked((await cli.request("GET", url)).content)
+
+
+def measured() -> Passed:
+    kernel = ProfiledKernel(case=0, name="gemm", duration_us=12.25, registers=96, occupancy=0.5)
+    profile = Profile(tool="ncu", kernels=(kernel,), links={"text": "ncu.txt"})
+    return timed().model_copy(update={"profile": profile, "score": None})
+
+
+def decoded(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+async def test_a_worker_with_a_gpu_measures(cli, queue):
+    await queue.heartbeat(H200)
+    listening = asyncio.create_task(cli.stream(BOARD, "h200", "profile"))
+    lease = await queue.claim(H200, wait_s=10)
+    assert (lease.job.mode, lease.job.device) == ("profile", "H200")
+    await queue.finish(lease, measured(), {"ncu.txt": "what ncu says"})
+    result = await listening
+    run = result["results"][0]["runs"]["profile.0"]
+    told = run["run"]["result"]
+    assert (told["benchmark-count"], told["benchmark.0.spec"]) == (1, CASE)
+    line = "gemm: 12.25 us, 96 registers, occupancy 50%"
+    assert decoded(told["benchmark.0.report"]).decode() == line
+    assert run["profile"]["profiler"] == "ncu"
+    files = unpacked(decoded(run["profile"]["trace"]))
+    assert files["ncu.txt"] == "what ncu says"
+    assert files["report.txt"].splitlines()[2:] == [CASE, line]
+    assert line in result["reports"][0]
+
+
+async def test_a_backend_gets_a_profile_too(http, queue):
+    await queue.heartbeat(H200)
+    job = {"lang": "py", "mode": "profile", "sources": {"submission.py": FILE.decode()}}
+    sent = asyncio.create_task(http.post("/v1/compat/run", json=job | {"benchmarks": CASE}))
+    lease = await queue.claim(H200, wait_s=10)
+    await queue.finish(lease, measured(), {"ncu.txt": "what ncu says"})
+    result = (await sent).json()
+    assert result["success"] is True
+    ((key, run),) = result["runs"].items()
+    assert key == "profile.0"
+    assert unpacked(decoded(run["profile"]["trace"]))["ncu.txt"] == "what ncu says"
+
+
+async def test_a_backend_is_told_that_profiles_need_a_gpu(http, queue):
+    await queue.heartbeat(worker())
+    job = {"lang": "py", "mode": "profile", "sources": {"submission.py": FILE.decode()}}
+    answer = await http.post("/v1/compat/run", json=job | {"problem": BOARD})
+    assert answer.status_code == 422
+    assert "needs a GPU" in answer.json()["detail"]
