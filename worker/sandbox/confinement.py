@@ -18,6 +18,8 @@ class SandboxSettings:
     """Refuse to start below it. 0 allows no sandbox at all, where nothing better works."""
     gpu_minors: tuple[int, ...] = ()
     """The numbers of the /dev/nvidiaN that candidates may open; none on a CPU."""
+    shown: tuple[Path, ...] = ()
+    """Further folders that candidates may read."""
     processes: int = 256
     """Processes and threads of one candidate."""
     cores: int | None = None
@@ -54,6 +56,9 @@ class Launch:
     socket_fd: int
     cores: int | None = None
     """CPU time, where the sandbox can limit it; None: what its settings say."""
+    loopback: bool = False
+    """Whether its processes may speak to one another by TCP, where they have a network of their own
+    with nothing outside. A profiler needs it; without namespaces nobody gets it."""
 
 
 class Confined(Protocol):

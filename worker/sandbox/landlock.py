@@ -8,7 +8,6 @@ permissions say so, and the scratch folder is one of the host, without a limit o
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -19,6 +18,7 @@ from typing import Final
 
 from worker.sandbox import bubblewrap, step_down
 from worker.sandbox.confinement import Confined, Launch, SandboxSettings, SandboxUnavailable
+from worker.sandbox.handle import Handle
 from worker.sandbox.scratch import Scratch, make_scratch
 from worker.sandbox.seccomp import filter_program
 from worker.sandbox.slots import Slot, Slots, open_slots
@@ -41,49 +41,31 @@ EVICT_S: Final = 10
 POLL_S: Final = 0.001
 
 
-class LandlockedProcess:
+class LandlockedProcess(Handle):
     """A process and all others of its uid."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], guard: Watchdog, slot: Slot, scratch: Scratch
     ) -> None:
         """Own all four."""
-        self._process = process
+        super().__init__(process)
         self._guard = guard
         self._slot = slot
         self._scratch = scratch
-        self._lock = threading.Lock()
-        self._destroyed = False
-
-    @property
-    def pid(self) -> int:
-        """The process itself."""
-        return self._process.pid
-
-    def wait(self, timeout_s: float) -> int | None:
-        """Return the exit status, None while it lives."""
-        try:
-            return self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
 
     def out_of_memory(self) -> bool:
         """Whether the memory limit was hit."""
         return self._guard.out_of_memory()
 
-    def destroy(self) -> None:
+    def _end(self) -> None:
         """Kill every process of the uid, and remove the scratch folder."""
-        with self._lock:
-            if self._destroyed:
-                return
-            self._guard.remove()
-            self._process.kill()  # it may not have changed to its uid yet
-            gone = self.wait(EVICT_S) is not None and evict(self._slot.uid)
-            bury(self._slot.uid)
-            self._scratch.remove()
-            if gone:  # a uid whose processes live stays taken
-                self._slot.release()
-            self._destroyed = True
+        self._guard.remove()
+        self._process.kill()  # it may not have changed to its uid yet
+        gone = self.wait(EVICT_S) is not None and evict(self._slot.uid)
+        bury(self._slot.uid)
+        self._scratch.remove()
+        if gone:  # a uid whose processes live stays taken
+            self._slot.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +151,7 @@ def build_landlock(settings: SandboxSettings) -> Landlocked:
         version = landlock_version()
     except OSError as error:
         raise SandboxUnavailable(f"no Landlock in this kernel: {error.strerror}") from error
-    visible = find_visible(settings.gpu_minors)
+    visible = find_visible(settings.gpu_minors, settings.shown)
     closed = [str(folder) for folder in visible.folders if is_hidden(folder)]
     if closed:
         raise SandboxUnavailable(

@@ -9,9 +9,7 @@ root's, a candidate would read root's files and know no limit of processes.
 import os
 import select
 import signal
-import subprocess
 import sys
-import threading
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +19,7 @@ from worker.sandbox import bubblewrap, step_down
 from worker.sandbox.bubblewrap import Bubblewrap, Started, find_bubblewrap
 from worker.sandbox.cgroup import ControlGroups, cores_by_default, find_control_groups
 from worker.sandbox.confinement import Confined, Launch, SandboxSettings
+from worker.sandbox.handle import Handle
 from worker.sandbox.slots import Slot, Slots, open_slots
 from worker.sandbox.visible import find_visible, is_hidden
 from worker.sandbox.watchdog import Watchdog, tree
@@ -40,29 +39,21 @@ class MemoryGuard(Protocol):
         """Let go. Never raises."""
 
 
-class NamespaceProcess:
-    """bubblewrap and all that lives in its namespaces."""
+class NamespaceProcess(Handle):
+    """bubblewrap, which ends as its command does, and all that lives in its namespaces."""
 
     def __init__(self, started: Started, guard: MemoryGuard, slot: Slot | None) -> None:
         """Own all three."""
-        self._process = started.process
+        super().__init__(started.process)
         self._init_pidfd = started.init_pidfd
         self._guard = guard
         self._slot = slot
-        self._lock = threading.Lock()
-        self._destroyed = False
         self._was_out_of_memory = False
-
-    @property
-    def pid(self) -> int:
-        """bubblewrap, which ends as its command does."""
-        return self._process.pid
 
     def wait(self, timeout_s: float) -> int | None:
         """Return the exit status, None while it lives."""
-        try:
-            status = self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
+        status = super().wait(timeout_s)
+        if status is None:
             return None
         signal_number = status - SIGNAL_BASE
         return -signal_number if 0 < signal_number < signal.NSIG else status
@@ -72,24 +63,20 @@ class NamespaceProcess:
         with self._lock:
             return self._was_out_of_memory if self._destroyed else self._guard.out_of_memory()
 
-    def destroy(self) -> None:
+    def _end(self) -> None:
         """Kill process 1 of the namespaces: the kernel then ends all others in them."""
-        with self._lock:
-            if self._destroyed:
-                return
-            with suppress(OSError):
-                signal.pidfd_send_signal(self._init_pidfd, signal.SIGKILL)
-            ended = bool(select.select([self._init_pidfd], [], [], END_S)[0])
-            self._process.kill()
-            self._process.wait()
-            with suppress(OSError):  # ours to bury if bubblewrap ended before it
-                os.waitid(os.P_PIDFD, self._init_pidfd, os.WEXITED | os.WNOHANG)
-            self._was_out_of_memory = self._guard.out_of_memory()
-            self._guard.remove()
-            os.close(self._init_pidfd)
-            if self._slot is not None and ended:  # a uid whose processes live stays taken
-                self._slot.release()
-            self._destroyed = True
+        with suppress(OSError):
+            signal.pidfd_send_signal(self._init_pidfd, signal.SIGKILL)
+        ended = bool(select.select([self._init_pidfd], [], [], END_S)[0])
+        self._process.kill()
+        self._process.wait()
+        with suppress(OSError):  # ours to bury if bubblewrap ended before it
+            os.waitid(os.P_PIDFD, self._init_pidfd, os.WEXITED | os.WNOHANG)
+        self._was_out_of_memory = self._guard.out_of_memory()
+        self._guard.remove()
+        os.close(self._init_pidfd)
+        if self._slot is not None and ended:  # a uid whose processes live stays taken
+            self._slot.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +199,7 @@ def _build(
     slots: Slots | None,
     groups: ControlGroups | None,
 ) -> Namespaces:
-    visible = find_visible(settings.gpu_minors)
+    visible = find_visible(settings.gpu_minors, settings.shown)
     staged = tuple(folder for folder in visible.folders if slots is not None and is_hidden(folder))
     moved = {folder: settings.state / str(number) for number, folder in enumerate(staged)}
     program = found.program

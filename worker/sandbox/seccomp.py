@@ -105,8 +105,10 @@ ALLOW: Final = 0x7FFF0000
 Instruction = tuple[int, int, int, int]
 
 
-def filter_program(machine: str | None = None) -> bytes:
+def filter_program(machine: str | None = None, *, loopback: bool = False) -> bytes:
     """Return the `sock_filter` records for a machine: `x86_64`, `aarch64`, None for this one.
+
+    With `loopback` sockets of IPv4 may be made too: for a network namespace with nothing outside.
 
     Raises:
         LookupError: there is no table for the machine.
@@ -126,8 +128,11 @@ def filter_program(machine: str | None = None) -> bytes:
     # Its flags lie behind a pointer, out of a filter's sight; without it libc falls back to clone.
     program += [(JUMP_IF_EQUAL, 0, 1, CLONE3[column]), _refuse(errno.ENOSYS)]
     program += _on(CLONE[column], 0, [(JUMP_IF_ANY_BIT, 0, 1, NAMESPACE_FLAGS)])
+    local = [(JUMP_IF_EQUAL, 1, 0, socket.AF_UNIX)]
+    if loopback:
+        local = [(JUMP_IF_EQUAL, 2, 0, socket.AF_UNIX), (JUMP_IF_EQUAL, 1, 0, socket.AF_INET)]
     for call in (SOCKET, SOCKETPAIR):
-        program += _on(call[column], 0, [(JUMP_IF_EQUAL, 1, 0, socket.AF_UNIX)], errno.EAFNOSUPPORT)
+        program += _on(call[column], 0, local, errno.EAFNOSUPPORT)
     program += _on(
         IOCTL[column], 1, [(JUMP_IF_EQUAL, 1, 0, TIOCSTI), (JUMP_IF_EQUAL, 0, 1, TIOCLINUX)]
     )

@@ -9,37 +9,26 @@ from dataclasses import dataclass
 from typing import Final
 
 from worker.sandbox.confinement import Confined, Launch
+from worker.sandbox.handle import Handle
 from worker.sandbox.scratch import Scratch, make_scratch
 
 FILE_BYTES: Final = 1 << 30
 NOTHING: Final = "none: a separate process with an empty environment"
 
 
-class UnconfinedProcess:
+class UnconfinedProcess(Handle):
     """A process group of its own."""
 
     def __init__(self, process: subprocess.Popen[bytes], scratch: Scratch) -> None:
         """Own the process and its scratch folder."""
-        self._process = process
+        super().__init__(process)
         self._scratch = scratch
-
-    @property
-    def pid(self) -> int:
-        """The group's leader."""
-        return self._process.pid
-
-    def wait(self, timeout_s: float) -> int | None:
-        """Return the exit status, None while it lives."""
-        try:
-            return self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
 
     def out_of_memory(self) -> bool:
         """Return False: only the process itself sees its limit here, as a failed allocation."""
         return False
 
-    def destroy(self) -> None:
+    def _end(self) -> None:
         """Kill the group and remove the scratch folder."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)

@@ -13,7 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-RUNNERS: Final = frozenset({"worker.runner", "worker.compiler"})
+RUNNERS: Final = frozenset(
+    {"worker.runner", "worker.compiler", "worker.profiler", "worker.profiled"}
+)
 RUNNER_DATA: Final = "competition"
 """The folder of modules that the runner hands to submissions, beside it."""
 
@@ -42,11 +44,11 @@ class Visible:
     devices: tuple[Path, ...]
 
 
-def find_visible(gpu_minors: tuple[int, ...] = ()) -> Visible:
-    """Look at this machine and this Python."""
+def find_visible(gpu_minors: tuple[int, ...] = (), shown: tuple[Path, ...] = ()) -> Visible:
+    """Look at this machine and this Python; `shown` are further folders."""
     top = [Path("/") / name for name in LINKS]
     return Visible(
-        folders=tuple(_outermost([*_system(top), *_python(), *_runner()])),
+        folders=tuple(_outermost([*_system(top), *_python(), *_runner(), *shown])),
         packages=(_folder("worker"), _folder("kernels")),
         links=tuple((str(path.readlink()), path) for path in top if path.is_symlink()),
         devices=tuple(_gpu_nodes(gpu_minors)),
