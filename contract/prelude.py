@@ -20,6 +20,7 @@ Keys, all under the prefix
     artifacts:ID          hash: compressed texts by name        session:DIGEST  see sessions.py
     stopped closed        see contest.py                        invites         see invites.py
     callbacks             zset: see deliveries.py, by due time  delivery:ID     hash: attempts
+    boards standing: results: history: result: ranked webhook      see ranking.py
     Keys of a job have no TTL while it is queued or running, and the retention from its end on.
 """
 
