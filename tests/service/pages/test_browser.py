@@ -148,7 +148,7 @@ async def test_keys_alone_lead_to_the_content_and_through_the_form(browser, http
             await page.keyboard.press("Tab")
             passed.append(await page.evaluate("document.activeElement.id || 'submit'"))
         assert passed == [
-            *("file", "kernel", "problem", "m", "n", "k", "l", "mode", "device", "submit")
+            *("problem", "file", "kernel", "m", "n", "k", "l", "mode", "device", "submit")
         ]
         await page.keyboard.press("Enter")
         await page.wait_for_url(re.compile("/jobs/[0-9a-f]{32}$"))
