@@ -20,7 +20,13 @@ from torch import Tensor
 from kernels import hopper_plan, hopper_records
 from kernels.cuda_driver import MAP_BYTES, Module, Opaque, PackedRows, Start
 from kernels.hopper_plan import Plan
-from kernels.hopper_records import DECODE_THREADS, SHARED_BYTES, THREADS, Launch
+from kernels.hopper_records import (
+    DECODE_SHARED_BYTES,
+    DECODE_THREADS,
+    SHARED_BYTES,
+    THREADS,
+    Launch,
+)
 from kernels.nvrtc import compile_cubin
 from kernels.problem import GroupShape
 
@@ -93,8 +99,10 @@ class Call:
         self._maps = maps
         self._lock = Lock()  # from the first address that is written to the last launch
         self._sums, self._flags = ctypes.c_uint64(), ctypes.c_uint64()
-        self._decode = Start(kernels.decode_a, (launch.units, launch.chunk_pairs), DECODE_THREADS)
-        self._decode.pass_arguments((launch.problem.table, ctypes.c_int32(len(maps))))
+        grid = launch.units, launch.chunk_pairs
+        self._decode = Start(kernels.decode_a, grid, DECODE_THREADS, DECODE_SHARED_BYTES)
+        groups, blocks = ctypes.c_int32(len(maps)), ctypes.c_int32(launch.blocks)
+        self._decode.pass_arguments((launch.problem.table, groups, launch.starts, blocks))
         self._gemm = Start(kernels.grouped_gemm, (launch.blocks, 1), THREADS, SHARED_BYTES)
         self._gemm.pass_arguments((launch.problem, self._sums, self._flags))
         self._gemm.overlap()

@@ -24,6 +24,7 @@ THREADS: Final = 384
 DECODE_THREADS: Final = 128
 SHARED_BYTES: Final = 5 * 256 * 128 + 3 * ROWS * 144 + 8 * 1024 + 16 * 8
 """Slots, stages, staging and barriers."""
+DECODE_SHARED_BYTES: Final = DECODE_THREADS // 8 * 4 * 144
 _DECODE_CHUNKS: Final = 2
 
 
@@ -63,13 +64,19 @@ class ItemRecord(ctypes.Structure):
 
 
 class GroupsRecord(ctypes.Structure):
-    """The parameter of the kernel that decodes A."""
+    """All groups, what the kernel that decodes A is told."""
 
     _fields_ = (
         ("groups", GroupRecord * GROUPS),
         ("more_groups", ctypes.c_uint64),
         ("padding", ctypes.c_uint8 * 56),
     )
+
+
+class StartsRecord(ctypes.Structure):
+    """Group, column tile and first chunk of each block's first item, to be prefetched."""
+
+    _fields_ = (("of_block", ctypes.c_uint16 * 3 * BLOCKS),)
 
 
 class ProblemRecord(ctypes.Structure):
@@ -93,7 +100,7 @@ class Launch:
 
     def __init__(self, shapes: Sequence[GroupShape], plan: Plan) -> None:
         """Fill in all that depends on shapes, but for what describes packed B."""
-        self.problem = ProblemRecord()
+        self.problem, self.starts = ProblemRecord(), StartsRecord()
         self.more_items: ctypes.Array[ItemRecord] | None = None
         self.groups = self.problem.table.groups
         if len(shapes) > GROUPS:
@@ -107,7 +114,7 @@ class Launch:
             record.first_unit = self.units
             self._image_offsets.append(self.image_bytes)
             self.units += -(-shape.m // UNIT)
-            self.image_bytes += tiling.tiles * tiling.width * chunks * CHUNK * 2
+            self.image_bytes += tiling.tiles * tiling.rows * chunks * CHUNK * 2
             self.chunks = max(self.chunks, chunks)
         self.blocks = len(plan.blocks)
         self._fill_items(plan)
@@ -143,6 +150,8 @@ class Launch:
         for record, item in zip(records, items, strict=False):
             for name, value in zip(item._fields, item, strict=True):
                 setattr(record, name, value)
+        for start, (first, *_) in zip(self.starts.of_block, plan.blocks, strict=False):
+            start[:] = first.group, first.column_tile, first.first_chunk
         counts = accumulate(len(block) for block in plan.blocks)
         for index, count in enumerate(counts, start=1):
             self.problem.first_items[index] = count

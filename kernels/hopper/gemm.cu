@@ -60,6 +60,9 @@ struct Problem {
     const Item* more_items;
     __device__ __forceinline__ const Item* all() const { return more_items ? more_items : items; }
 };
+struct Starts {  // the first chunk of each block
+    struct { u16 group, column_tile, chunk; } of_block[BLOCKS];
+};
 
 constexpr int WARPGROUPS = 2, ROWS = 64 * WARPGROUPS;  // of B in a tile
 constexpr int WIDEST = 256;
@@ -148,7 +151,8 @@ __device__ __forceinline__ int chunks_of(const Group& group) {
 }
 __device__ __forceinline__ int scale_tiles_of(const Group& group) { return (group.k + 63) / 64; }
 
-// A slot holds so many blocks of 64 k of [width][128 bytes].
+// A slot holds so many blocks of 64 k of [tile_rows][128 bytes]. Products read `width` rows of each:
+// what they make of those past tile_rows, whatever is there, is not stored.
 __host__ __device__ constexpr int blocks_of_slot(int width) {
     return width <= WIDEST / 4 ? 4 : width <= WIDEST / 2 ? 2 : 1;
 }
@@ -178,27 +182,52 @@ struct Rings {
 
 //------------------------------------------------------------------------- decoding A
 
-// Images: of a tile of rows, blocks of 64 k of [width][128 bytes], 16-byte pieces XORed with row % 8.
-// A block decodes 16 rows of two chunks; eight lanes share a row. Rows past m are left as they are:
-// what is computed from them is not stored.
+// Images: of a tile of rows, blocks of 64 k of [tile_rows][128 bytes], 16-byte pieces XORed with
+// row % 8; zeros past m and past k. A block decodes 16 rows of two chunks, eight lanes share a row.
+// Through shared memory, padded against conflicts, so that four rows go out as 512 contiguous bytes.
 constexpr int DECODE_THREADS = 128, DECODE_CHUNKS = 2;
+constexpr int DECODE_BLOCK_BYTES = 144, DECODE_ROW_BYTES = 4 * DECODE_BLOCK_BYTES;
+constexpr int DECODE_SHARED_BYTES = DECODE_THREADS / 8 * DECODE_ROW_BYTES;
 
-extern "C" __global__ void __launch_bounds__(DECODE_THREADS)
-decode_a(const __grid_constant__ Groups table, int groups) {
-    let_next_kernel_start();
-    const int block = blockIdx.x, first_chunk = blockIdx.y * DECODE_CHUNKS;
+__device__ __forceinline__ const Group* group_of_unit(const Groups& table, int groups, int unit) {
     const Group* group = table.all();
     for (int left = groups; left > 1;) {
         const int half = left / 2;
-        const bool later = group[half].first_unit <= block;
+        const bool later = group[half].first_unit <= unit;
         group += later ? half : 0;
         left = later ? left - half : half;
     }
+    return group;
+}
+
+// Brings to the L2 what blocks of the next kernel load first.
+__device__ __forceinline__ void prefetch_b(const Groups& table, const Starts& starts, int blocks) {
+    const int step = gridDim.x * gridDim.y;
+    for (int block = blockIdx.y * gridDim.x + blockIdx.x; block < blocks; block += step) {
+        const auto start = starts.of_block[block];
+        const Group& group = table.all()[start.group];
+        const int scale_tiles = scale_tiles_of(group);
+        const u8* scales = group.sfb + (long long)start.column_tile * scale_tiles * 512;
+        const int end = min(start.chunk + STAGES, chunks_of(group));
+        for (int chunk = start.chunk; chunk < end; ++chunk) {
+            prefetch_box(&group.b, chunk * 128, start.column_tile * ROWS);
+            prefetch_bytes(scales + chunk * 2048, min(4, scale_tiles - chunk * 4) * 512);
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS)
+decode_a(const __grid_constant__ Groups table, int groups, const __grid_constant__ Starts starts,
+         int blocks) {
+    extern __shared__ __align__(1024) u8 memory[];
+    let_next_kernel_start();
+    if (threadIdx.x == DECODE_THREADS - 1) prefetch_b(table, starts, blocks);
+    const int first_chunk = blockIdx.y * DECODE_CHUNKS;
+    const Group* group = group_of_unit(table, groups, blockIdx.x);
     const int chunks = chunks_of(*group), scale_tiles = scale_tiles_of(*group), pitch = group->k / 2;
     if (first_chunk >= chunks) return;
-    const int unit = block - group->first_unit, tile = unit / (group->tile_rows / 16);
-    const int lane = threadIdx.x, i = lane % 8, row = unit * 16 + lane / 8;
-    const int tile_row = row - tile * group->tile_rows;
+    const int first_row = (blockIdx.x - group->first_unit) * 16;
+    const int i = threadIdx.x % 8, row = first_row + threadIdx.x / 8;
     const bool in_group = row < group->m;
     const u8* codes = group->a + (long long)row * pitch + i * 4;
     const u8* scale_bytes = group->sfa + (long long)(row / 128) * scale_tiles * 512
@@ -213,12 +242,14 @@ decode_a(const __grid_constant__ Groups table, int groups) {
             scales[c][j] = in_group && column < scale_tiles ? __ldg(scale_bytes + column * 512) : 0;
         }
     }
-    const int block_bytes = group->width * 128;
-    u8* image = group->image + ((long long)tile * chunks * 4 + i / 2) * block_bytes + tile_row * 128;
-    const bool odd = i % 2;
-    const int piece = odd ^ (tile_row & 7);
+    const int tile_rows = group->tile_rows, tile = first_row / tile_rows;
+    const int tile_row = row - tile * tile_rows, block_bytes = tile_rows * 128;
+    u8* to = group->image + ((long long)tile * chunks + first_chunk) * 4 * block_bytes
+             + tile_row * 128 + i * 16;
+    const u32 staging = shared_offset(memory) + threadIdx.x / 8 * DECODE_ROW_BYTES;
 #pragma unroll
     for (int c = 0; c < DECODE_CHUNKS; ++c) {
+        if (first_chunk + c >= chunks) return;
         u32 pieces[4][4];
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
@@ -227,23 +258,15 @@ decode_a(const __grid_constant__ Groups table, int groups) {
 #pragma unroll
             for (int tu = 0; tu < 4; ++tu) pieces[tu][j] = out[tu];
         }
-        u8* to = image + (long long)(first_chunk + c) * 4 * block_bytes;
-        // Neighbours exchange pieces, so that the two of them write 32 contiguous bytes at a time.
 #pragma unroll
-        for (int t = 0; t < 2; ++t) {
-            u32 low[4], high[4];
+        for (int tu = 0; tu < 4; ++tu)
+            store16(staging + i / 2 * DECODE_BLOCK_BYTES + (((i % 2 * 4 + tu) ^ tile_row % 8) << 4),
+                    make_uint4(pieces[tu][0], pieces[tu][1], pieces[tu][2], pieces[tu][3]));
+        __syncwarp();
 #pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                const u32 mine = pieces[2 * t + odd][j], given = pieces[2 * t + !odd][j];
-                const u32 got = __shfl_xor_sync(~0u, given, 1);
-                low[j] = odd ? got : mine;
-                high[j] = odd ? mine : got;
-            }
-            if (!in_group || first_chunk + c >= chunks) continue;
-            *(uint4*)(to + (((2 * t) ^ piece) << 4)) = make_uint4(low[0], low[1], low[2], low[3]);
-            *(uint4*)(to + (((4 + 2 * t) ^ piece) << 4)) =
-                make_uint4(high[0], high[1], high[2], high[3]);
-        }
+        for (int block = 0; block < 4; ++block, to += block_bytes)
+            *(uint4*)to = load16(staging + block * DECODE_BLOCK_BYTES + i * 16);
+        __syncwarp();
     }
 }
 
@@ -284,10 +307,10 @@ __device__ __forceinline__ void load_a(const Rings& rings, Walk walk) {
     Turn turn;
     for (; walk.more(); walk.advance()) {
         const Tile tile = walk.tile();
-        const int width = tile.group->width, blocks = blocks_of_slot(width);
-        const int bytes = width * 128 * blocks;
+        const int blocks = blocks_of_slot(tile.group->width);
+        const int bytes = tile.group->tile_rows * 128 * blocks;
         const int first = tile.item.row_tile * chunks_of(*tile.group) + tile.item.first_chunk;
-        const u8* from = tile.group->image + (long long)first * 4 * width * 128;
+        const u8* from = tile.group->image + (long long)first * 512 * tile.group->tile_rows;
         int slots = (tile.item.last_chunk - tile.item.first_chunk) * 4 / blocks;
         for (; slots > 0; --slots, from += bytes) {
             barrier_wait(rings.slot_empty(turn.at), turn.parity ^ 1);
@@ -315,7 +338,8 @@ __device__ __forceinline__ u64 describe(u32 block) {
 // A unit is 32 k: it is decoded while the unit before it is multiplied. To decode before the wait, or
 // to have more widths in one kernel than sum to about 670, makes ptxas run all products one by one.
 template <int N>
-__device__ __forceinline__ void multiply(Consumer& me, int chunks, float (&sums)[N / 2]) {
+__device__ __forceinline__ void multiply(
+    Consumer& me, int chunks, int block_bytes, float (&sums)[N / 2]) {
     constexpr int BLOCKS_OF_SLOT = blocks_of_slot(N);
     u32 left[2][8];
     for (int chunk = 0; chunk < chunks; ++chunk) {
@@ -337,7 +361,7 @@ __device__ __forceinline__ void multiply(Consumer& me, int chunks, float (&sums)
             for (int block = 0; block < 2; ++block) {
                 const int part = (half * 2 + block) % BLOCKS_OF_SLOT;
                 if (part == 0) barrier_wait(me.rings.slot_full(me.slot.at), me.slot.parity);
-                const u64 right = describe(me.rings.slot(me.slot.at) + part * N * 128);
+                const u64 right = describe(me.rings.slot(me.slot.at) + part * block_bytes);
                 const u32 upper_scale = __byte_perm(upper_pair, 0, block ? 0x3232 : 0x1010);
                 const u32 lower_scale = __byte_perm(lower_pair, 0, block ? 0x3232 : 0x1010);
 #pragma unroll
@@ -407,7 +431,7 @@ __device__ __forceinline__ void collect(
     }
 }
 
-// Rounds and writes. A warp has 16 columns of C; 16 rows at a time pass through one of two buffers.
+// Rounds and writes. A warp has 16 columns of C; 16 rows pass through each of two buffers at a time.
 template <int N>
 __device__ __forceinline__ void write(const float (&sums)[N / 2], const Tile& tile, u32 staging) {
     const int lane = threadIdx.x % 32, n = tile.group->n;
@@ -416,35 +440,42 @@ __device__ __forceinline__ void write(const float (&sums)[N / 2], const Tile& ti
     const bool whole = n % 8 == 0 && (u64)tile.group->c % 16 == 0 && columns > 0;
     const u32 put = staging + ((lane / 16) * 8 + lane % 8) * 32 + lane / 8 % 2 * 16;
 #pragma unroll
-    for (int block = 0; block < N / 16; ++block) {
-        u32 halves[4];
+    for (int first = 0; first < N / 16; first += 2) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-            halves[i] = round_to_halves(sums[block * 8 + i * 2] * SCALE_BACK,
-                                        sums[block * 8 + i * 2 + 1] * SCALE_BACK);
-        store_matrices(put + block % 2 * 512, halves);
-        __syncwarp();
-        const uint4 eight = load16(staging + block % 2 * 512 + lane * 16);
-        if (block * 16 + lane / 2 >= tile.rows) continue;
-        u16* at = c + (long long)block * 16 * n;
-        if (whole) {
-            *(uint4*)at = eight;
-        } else {
-            const u32 words[4] = {eight.x, eight.y, eight.z, eight.w};
+        for (int block = first; block < min(first + 2, N / 16); ++block) {
+            u32 halves[4];
 #pragma unroll
-            for (int i = 0; i < 8; ++i)
-                if (i < columns) at[i] = (u16)(words[i / 2] >> i % 2 * 16);
+            for (int i = 0; i < 4; ++i)
+                halves[i] = round_to_halves(sums[block * 8 + i * 2] * SCALE_BACK,
+                                            sums[block * 8 + i * 2 + 1] * SCALE_BACK);
+            store_matrices(put + block % 2 * 512, halves);
         }
+        __syncwarp();
+#pragma unroll
+        for (int block = first; block < min(first + 2, N / 16); ++block) {
+            const uint4 eight = load16(staging + block % 2 * 512 + lane * 16);
+            if (block * 16 + lane / 2 >= tile.rows) continue;
+            u16* at = c + (long long)block * 16 * n;
+            if (whole) {
+                *(uint4*)at = eight;
+            } else {
+                const u32 words[4] = {eight.x, eight.y, eight.z, eight.w};
+#pragma unroll
+                for (int i = 0; i < 8; ++i)
+                    if (i < columns) at[i] = (u16)(words[i / 2] >> i % 2 * 16);
+            }
+        }
+        __syncwarp();  // the buffers are free
     }
-    __syncwarp();  // the buffers are free for the next tile
 }
 
 template <int N>
-__device__ __forceinline__ void compute(Consumer& me, Walk& walk, int chunks, const Shares& shares) {
+__device__ __forceinline__ void compute(
+    Consumer& me, Walk& walk, int chunks, int block_bytes, const Shares& shares) {
     float sums[N / 2];
 #pragma unroll
     for (int i = 0; i < N / 2; ++i) sums[i] = 0.f;
-    multiply<N>(me, chunks, sums);
+    multiply<N>(me, chunks, block_bytes, sums);
     walk.forget();
     const Tile tile = walk.tile();
     if (tile.item.last_chunk < chunks_of(*tile.group)) {
@@ -463,9 +494,10 @@ __device__ __forceinline__ void consume(const Rings& rings, const Problem& probl
     for (Walk walk(problem); walk.more(); walk.advance()) {
         const Tile tile = walk.tile();
         const int chunks = tile.item.last_chunk - tile.item.first_chunk;
+        const int block_bytes = tile.group->tile_rows * 128;
         switch (tile.group->width) {
 #define COMPUTE(N) \
-    case N: compute<N>(me, walk, chunks, shares); break;
+    case N: compute<N>(me, walk, chunks, block_bytes, shares); break;
             WIDTHS(COMPUTE)
         }
     }

@@ -83,6 +83,7 @@ class EmulatedKernels:
         fault = self._library.run(
             ctypes.c_void_p(problem.data_ptr()),
             groups,
+            ctypes.byref(launch.starts),
             launch.units,
             launch.chunk_pairs,
             launch.blocks,

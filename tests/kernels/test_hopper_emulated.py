@@ -46,9 +46,11 @@ def plan_for(blocks: int, *, cut: bool) -> Callable[[Sequence[GroupShape]], Plan
     [
         ("problem_bytes", ctypes.sizeof(hopper_records.ProblemRecord)),
         ("groups_bytes", ctypes.sizeof(hopper_records.GroupsRecord)),
+        ("starts_bytes", ctypes.sizeof(hopper_records.StartsRecord)),
         ("shared_bytes", hopper_records.SHARED_BYTES),
         ("threads", hopper_records.THREADS),
         ("decode_threads", hopper_records.DECODE_THREADS),
+        ("decode_shared_bytes", hopper_records.DECODE_SHARED_BYTES),
     ],
 )
 def test_host_and_source_agree_on(kernels: EmulatedKernels, name: str, value: int) -> None:

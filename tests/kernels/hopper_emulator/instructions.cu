@@ -84,7 +84,7 @@ struct Machine {
     std::string fault;
 } machine;
 
-dim3 blockIdx;
+dim3 blockIdx, gridDim;
 #define threadIdx (machine.current->thread)
 
 inline void give_way() { swapcontext(&machine.current->context, &machine.scheduler); }
@@ -213,8 +213,17 @@ inline void copy_box(u32 to, const TensorMap* map, int byte, int row, u32 bar) {
                 box[r * 128 + (b ^ (r % 8) << 4)] = base[(row + r) * pitch + byte + b];
     start_copy(to, std::move(box), bar);
 }
+inline void prefetch_bytes(const u8* from, int bytes) {
+    if (bytes % 16 || (uintptr_t)from % 16) fail("a prefetch that is not of 16-byte pieces");
+    volatile u8 last = from[bytes - 1];  // must be there
+}
+inline void prefetch_box(const TensorMap* map, int byte, int row) {
+    if (byte % 128 || byte >= (long)map->words[1] || row >= (long)map->words[2])
+        fail("a prefetch of nothing");
+}
 inline uint4 load16(u32 from) { return *(const uint4*)shared_at(from, 16); }
 inline u32 load4(u32 from) { return *(const u32*)shared_at(from, 4); }
+inline void store16(u32 to, uint4 v) { *(uint4*)shared_at(to, 16) = v; }
 inline void store_zeros16(u32 to) { memset(shared_at(to, 16), 0, 16); }
 inline void store_matrices(u32 to, const u32 (&halves)[4]) {
     // Every lane tells its address and its halves; then each writes the columns that it holds.

@@ -1,13 +1,16 @@
 // Runs both kernels on a CPU, block by block in order; appended to kernels/hopper/gemm.cu.
 
 extern "C" const char* run(
-    const Problem* problem, int groups, int units, int chunk_pairs, int blocks, float* partials,
-    u32* flags, u32 seed) {
+    const Problem* problem, int groups, const Starts* starts, int units, int chunk_pairs, int blocks,
+    float* partials, u32* flags, u32 seed) {
     machine.random.seed(seed);
     machine.fault.clear();
+    gridDim = {(u32)units, (u32)chunk_pairs};
     for (u32 y = 0; y < (u32)chunk_pairs; ++y)
         for (u32 x = 0; x < (u32)units; ++x)
-            if (!run_block({x, y}, DECODE_THREADS, [&] { decode_a(problem->groups, groups); }))
+            if (!run_block({x, y}, DECODE_THREADS, [&] {
+                    decode_a(problem->groups, groups, *starts, blocks);
+                }))
                 return machine.fault.c_str();
     for (u32 x = 0; x < (u32)blocks; ++x)
         if (!run_block({x}, THREADS, [&] { grouped_gemm(*problem, partials, flags); }))
@@ -17,6 +20,8 @@ extern "C" const char* run(
 
 extern "C" int problem_bytes() { return sizeof(Problem); }
 extern "C" int groups_bytes() { return sizeof(Groups); }
+extern "C" int starts_bytes() { return sizeof(Starts); }
 extern "C" int shared_bytes() { return SHARED_BYTES; }
 extern "C" int threads() { return THREADS; }
 extern "C" int decode_threads() { return DECODE_THREADS; }
+extern "C" int decode_shared_bytes() { return DECODE_SHARED_BYTES; }
