@@ -20,6 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from contract.device import line_of
 from contract.errors import LeaseLost
 from contract.job import Job, JobState, Lease, Progress
 from contract.queue import JobQueue
@@ -30,13 +31,14 @@ from tests.redis_server import leaked_keys
 
 MAX_ATTEMPTS = 2
 DEVICES = ("any", "cpu", "H200")
+LINES = sorted({line_of(device, mode) for device in DEVICES for mode in Mode})
 
 
 @dataclass
 class Expected:
     """What the model knows of a job."""
 
-    device: str
+    line: str
     state: JobState = JobState.QUEUED
     attempts: int = 0
     live: Lease | None = None
@@ -91,16 +93,20 @@ class QueueMachine(RuleBasedStateMachine):
     def submit(self, owner, mode, device):
         job = self.do(self.queue.submit(submission(mode, device), owner))
         assert job.id not in self.jobs
-        self.jobs[job.id] = Expected(device)
+        self.jobs[job.id] = Expected(line_of(device, mode))
 
     @rule(
         name=st.sampled_from(["w1", "w2"]),
         serves=st.sampled_from([DEVICES, DEVICES[::-1], ("any",), ("H200", "any")]),
+        fit=st.booleans(),
     )
-    def claim(self, name, serves):
-        waiting = {i for i in self.of_state(JobState.QUEUED) if self.jobs[i].device in serves}
+    def claim(self, name, serves, fit):
+        who = worker(name, serves)
+        if fit:  # for what takes a GPU
+            who = who.model_copy(update={"device": "H200", "ranked": True})
+        waiting = {i for i in self.of_state(JobState.QUEUED) if self.jobs[i].line in who.lines}
         heads = {i for i in waiting if self.listed[i].position == 1}
-        lease = self.do(self.queue.claim(worker(name, serves), 0))
+        lease = self.do(self.queue.claim(who, 0))
         if not waiting:
             assert lease is None
             return
@@ -188,14 +194,14 @@ class QueueMachine(RuleBasedStateMachine):
         assert all(job.attempts <= MAX_ATTEMPTS for job in self.jobs.values())
         running = self.of_state(JobState.RUNNING)
         assert sorted(self.redis.zrange("halfbyte:leases", 0, -1)) == sorted(running)
-        for device in DEVICES:
-            queued = [i for i in self.of_state(JobState.QUEUED) if self.jobs[i].device == device]
+        for line in LINES:
+            queued = [i for i in self.of_state(JobState.QUEUED) if self.jobs[i].line == line]
             places = sorted(self.listed[job_id].position for job_id in queued)
             assert places == list(range(1, len(queued) + 1))
-            assert self.redis.zcard(f"halfbyte:queue:{device}") == len(queued)
+            assert self.redis.zcard(f"halfbyte:queue:{line}") == len(queued)
             by_mode = Counter(self.listed[job_id].mode for job_id in queued)
-            lines = {mode: self.redis.zcard(f"halfbyte:line:{device}:{mode}") for mode in Mode}
-            assert lines == {mode: by_mode[mode] for mode in Mode}
+            counted = {mode: self.redis.zcard(f"halfbyte:line:{line}:{mode}") for mode in Mode}
+            assert counted == {mode: by_mode[mode] for mode in Mode}
         owners = Counter(self.listed[job_id].owner for job_id in self.of_state(JobState.QUEUED))
         waiting = self.redis.hgetall("halfbyte:waiting")
         assert {owner: int(number) for owner, number in waiting.items()} == owners
