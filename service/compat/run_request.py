@@ -74,7 +74,8 @@ class RunRequest(BaseModel):
     def ignored(self) -> Sequence[str]:
         """Files and members that have no part in judging."""
         files = [name for name in self.sources if name != self.submission]
-        return [*files, *(self.model_extra or {})]
+        ranked = MODES[self.mode] is Mode.RANKED and self.seed is not None
+        return [*files, *(self.model_extra or {}), *(["seed"] if ranked else [])]
 
     def timeout_s(self, mode: Mode) -> int | None:
         """Return the timeout that was given for a mode."""

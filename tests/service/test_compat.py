@@ -181,7 +181,8 @@ async def test_official_lists_may_come_with_a_ranked_job(run, http):
         ]
         for field in ("tests", "benchmarks")
     }
-    result = await run(ranked(), mode="leaderboard", ranking_by="geom", **lists)
+    result = await run(ranked(), mode="leaderboard", ranking_by="geom", seed=7, **lists)
+    assert "seed" in result["halfbyte"]["ignored"]
     spec = result["runs"]["test"]["run"]["result"]["test.0.spec"]
     assert spec == lists["tests"][0]
     assert all(case.seed is None for case in run.lease.submission.cases)
