@@ -217,6 +217,20 @@ async def test_the_word_stream_is_a_word_like_others(cli):
     assert await cli.accepted(BOARD, "NVIDIA", "test", b"# a CUDA stream\n" + FILE)
 
 
+@pytest.mark.parametrize(
+    ("filename", "kept"),
+    [
+        ("é.py", "e.py"),
+        ('my "best".py', "my__best_.py"),
+        ("a\\b.cu", "b.cu"),
+        ("..", "submission.py"),
+    ],
+)
+async def test_file_names_are_kept_in_plain_characters(cli, filename, kept):
+    number = await cli.accepted(BOARD, "any", "test", filename=filename)
+    assert (await cli.json("GET", f"/user/submissions/{number}"))["file_name"] == kept
+
+
 async def test_a_form_without_the_file_is_refused_in_words(cli):
     content_type, _ = form_of(FILE, "k.py")
     boundary = content_type.partition("=")[2]
