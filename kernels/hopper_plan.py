@@ -15,6 +15,7 @@ import heapq
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -38,12 +39,28 @@ WIDTH_SETS = (
 )
 """Each of them compiles without serialised products and without spills."""
 
-_CHUNK_NS = ((48, 817), (64, 880), (80, 1000), (96, 1121), (128, 1391), (176, 1776), (256, 2519))
-"""Time of a chunk by width, measured on an H200; a narrower one takes as long as the first."""
-_TILE_NS = 1500
-"""What a tile takes besides its chunks."""
-_CUT_NS = 2200
-"""What a cut costs each of its two blocks."""
+_CHUNK_NS = (
+    *(
+        (16, 727),
+        (32, 840),
+        (48, 890),
+        (64, 980),
+        (80, 1050),
+        (112, 1176),
+        (128, 1300),
+        (144, 1500),
+    ),
+    *((176, 1690), (192, 1859), (208, 1990), (224, 2155), (256, 2400)),
+)
+"""Time of a chunk by width, measured on an H200; what lies between is interpolated."""
+_TILE_NS = (500, 7)
+"""What a tile takes besides its chunks, and for each column of its width; measured likewise."""
+_LEAVE_NS = (800, 10)
+"""What it takes to leave sums to another block."""
+_COLLECT_NS = (700, 9)
+"""What it takes to add the sums that another block left."""
+_ROUNDS = 10
+"""Halvings of the interval in which the time of a cut plan is sought."""
 _MOST_DEALT = 64
 """Tiles a block, from which on they are not dealt one by one: the last one matters little."""
 
@@ -89,11 +106,26 @@ class Plan:
 
 def make_plan(shapes: Sequence[GroupShape], blocks: int) -> Plan:
     """Return the fastest plan for at most so many blocks; every shape has rows."""
-    return min(candidates(shapes, blocks), key=lambda plan: plan.predicted_ns)
+    best: Plan | None = None
+    for tiles in sorted(_tilings(shapes, blocks), key=lambda tiles: tiles.starts_ns[-1]):
+        if best and tiles.starts_ns[-1] >= best.predicted_ns * blocks:
+            break
+        best = min([*tiles.plans(blocks), *([best] if best else [])], key=_predicted_ns)
+    assert best is not None
+    return best
 
 
 def candidates(shapes: Sequence[GroupShape], blocks: int) -> Iterator[Plan]:
     """Yield plans for every set of widths, every widest one of a set, and both ways."""
+    for tiles in _tilings(shapes, blocks):
+        yield from tiles.plans(blocks)
+
+
+def _predicted_ns(plan: Plan) -> float:
+    return plan.predicted_ns
+
+
+def _tilings(shapes: Sequence[GroupShape], blocks: int) -> "Iterator[_Tiles]":
     seen = set()
     for widths in WIDTH_SETS:
         for widest in widths:
@@ -104,7 +136,7 @@ def candidates(shapes: Sequence[GroupShape], blocks: int) -> Iterator[Plan]:
             tiles = _Tiles(shapes, widths, tilings)
             if len(tiles.costs_ns) > _MOST_DEALT * blocks and widest != max(widths):
                 continue
-            yield from tiles.plans(blocks)
+            yield tiles
 
 
 def cut_rows(m: int, widths: Sequence[int], widest: int) -> Tiling:
@@ -115,12 +147,17 @@ def cut_rows(m: int, widths: Sequence[int], widest: int) -> Tiling:
     return Tiling(rows, min(width for width in widths if width >= rows), -(-m // rows))
 
 
+@cache
 def chunk_ns(width: int) -> float:
     """Return the time of a chunk of a tile of this width."""
     for (narrow, least), (wide, most) in pairwise(_CHUNK_NS):
         if width <= wide:
             return least + (most - least) * max(0, width - narrow) / (wide - narrow)
     raise ValueError(f"no tile is {width} wide")
+
+
+def _linear_ns(terms: tuple[int, int], width: int) -> int:
+    return terms[0] + terms[1] * width
 
 
 class _Tiles:
@@ -135,11 +172,13 @@ class _Tiles:
         self.firsts: list[int] = []
         self.costs_ns: list[float] = []
         for shape, tiling in zip(shapes, tilings, strict=True):
-            chunks = -(-shape.k // CHUNK)
+            chunks, width = -(-shape.k // CHUNK), tiling.width
             count = tiling.tiles * -(-shape.n // ROWS)
             self.firsts.append(len(self.costs_ns))
             self.chunks.append(chunks)
-            self.costs_ns += [chunks * chunk_ns(tiling.width) + _TILE_NS] * count
+            self.costs_ns += [chunks * chunk_ns(width) + _linear_ns(_TILE_NS, width)] * count
+
+        self.starts_ns = [0.0, *accumulate(self.costs_ns)]
 
     def plans(self, blocks: int) -> Iterator[Plan]:
         """Yield the plans of both ways."""
@@ -158,26 +197,54 @@ class _Tiles:
         return self._plan(dealt, max(busy_ns for busy_ns, _ in heap))
 
     def _cut(self, blocks: int) -> Plan:
-        starts_ns = [0.0, *accumulate(self.costs_ns)]
-        places = [self._place(starts_ns, starts_ns[-1] * block / blocks) for block in range(blocks)]
+        """Cut into times as equal as can be, what cuts cost included."""
+        least_ns, most_ns = self.starts_ns[-1] / blocks, 2 * self.starts_ns[-1]
+        places = self._fill(blocks, most_ns)
+        most_ns = min(most_ns, least_ns + 2 * max(self.costs_ns))
+        for _ in range(_ROUNDS):
+            middle_ns = (least_ns + most_ns) / 2
+            filled = self._fill(blocks, middle_ns)
+            if filled[-1] == (len(self.costs_ns), 0):
+                places, most_ns = filled, middle_ns
+            else:
+                least_ns = middle_ns
         # Several blocks may come to the same place: all but one of them have nothing to do.
-        places = list(dict.fromkeys([*places, (len(self.costs_ns), 0)]))
-        cut, longest_ns = [], 0.0
-        for block, (start, end) in enumerate(pairwise(places)):
-            cut.append(self._range(places, block))
-            times_ns = [
-                starts_ns[tile] + (chunk and chunk * self._chunk_ns(tile))
-                for tile, chunk in (start, end)
-            ]
-            cuts = (start[1] > 0) + (end[1] > 0)
-            longest_ns = max(longest_ns, times_ns[1] - times_ns[0] + cuts * _CUT_NS)
-        return self._plan(cut, longest_ns)
+        places = list(dict.fromkeys(places))
+        cut = [self._range(places, block) for block in range(len(places) - 1)]
+        return self._plan(cut, most_ns)
 
-    def _place(self, starts_ns: Sequence[float], time_ns: float) -> tuple[int, int]:
-        """Return the tile and the chunk before which a time falls."""
-        tile = bisect_right(starts_ns, time_ns) - 1
-        chunk = round((time_ns - starts_ns[tile]) / self._chunk_ns(tile))
-        return (tile, chunk) if chunk < self.chunks[self._group(tile)] else (tile + 1, 0)
+    def _fill(self, blocks: int, time_ns: float) -> list[tuple[int, int]]:
+        """Return where each block starts and the last one ends if each takes at most this time."""
+        tile, chunk = 0, 0
+        places = [(tile, chunk)]
+        for _ in range(blocks):
+            left_ns = time_ns
+            if chunk:
+                left_ns -= self._rest_ns(tile, chunk)
+                if left_ns >= 0:
+                    tile, chunk = tile + 1, 0
+                else:
+                    chunk = self._until(tile, chunk, time_ns)
+            if not chunk:
+                end_ns = self.starts_ns[tile] + left_ns
+                tile = bisect_right(self.starts_ns, end_ns) - 1
+                if tile < len(self.costs_ns):
+                    chunk = self._until(tile, 0, end_ns - self.starts_ns[tile])
+            places.append((tile, chunk))
+        return places
+
+    def _rest_ns(self, tile: int, chunk: int) -> float:
+        """Return the time to finish a tile that another block began."""
+        width = self.tilings[self._group(tile)].width
+        return self.costs_ns[tile] - chunk * chunk_ns(width) + _linear_ns(_COLLECT_NS, width)
+
+    def _until(self, tile: int, chunk: int, time_ns: float) -> int:
+        """Return the chunk to which a block comes in some time; its own one where it pays not."""
+        group = self._group(tile)
+        width = self.tilings[group].width
+        count = int((time_ns - _linear_ns(_LEAVE_NS, width)) // chunk_ns(width))
+        count = min(count, self.chunks[group] - 1 - chunk)
+        return chunk + count if count * chunk_ns(width) > _linear_ns(_COLLECT_NS, width) else chunk
 
     def _range(self, places: Sequence[tuple[int, int]], block: int) -> list[Item]:
         """Return the items from one place to the next, the last one first."""
@@ -201,9 +268,6 @@ class _Tiles:
 
     def _group(self, tile: int) -> int:
         return bisect_right(self.firsts, tile) - 1
-
-    def _chunk_ns(self, tile: int) -> float:
-        return chunk_ns(self.tilings[self._group(tile)].width)
 
     def _plan(self, blocks: Sequence[Sequence[Item]], longest_ns: float) -> Plan:
         return Plan(self.widths, self.tilings, tuple(map(tuple, blocks)), longest_ns)
