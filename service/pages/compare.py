@@ -8,7 +8,8 @@ from fastapi import APIRouter, Query, Response
 from contract.job import Job, JobState
 from service.access import Caller, job_of
 from service.dependencies import Queue, Reader
-from service.pages.comparing import cautions, geomean_ratio, in_words, pairs_of, ratios_of
+from service.pages.cautions import cautions
+from service.pages.comparing import geomean_ratio, in_words, pairs_of, ratios_of
 from service.pages.difference import Line, difference
 from service.pages.render import page
 from service.pages.samples import histograms
@@ -34,7 +35,7 @@ async def compare(queue: Queue, caller: Reader, a: Id = None, b: Id = None) -> R
     found = {
         "a": one,
         "b": other,
-        "cautions": cautions(one, other),
+        "cautions": cautions(one, other, pairs),
         "pairs": pairs,
         "timed": len(timed),
         "apart": sum(pair.apart for pair in timed),

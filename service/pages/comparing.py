@@ -1,14 +1,13 @@
 """Two jobs side by side: which cases they share, and the ratio of their medians.
 
 What is told is what was measured, medians and spreads. It is no test of significance: samples of
-two jobs were taken at different times, perhaps on different machines, and `cautions` says so.
+two jobs were taken at different times, perhaps on different machines; see cautions.py.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from contract.job import Job
 from contract.verdict import CaseResult, Verdict
 from service.pages.axes import Axis, Tick
 from service.pages.words import percent
@@ -93,31 +92,6 @@ def in_words(ratio: float) -> str:
     if abs(ratio - 1) < 5e-4:
         return "as much time as A"
     return f"{percent(abs(ratio - 1), 2)} {'less' if ratio < 1 else 'more'} time than A"
-
-
-def cautions(a: Job, b: Job) -> Sequence[str]:
-    """Return why a comparison of their times says less than it seems to."""
-    one, other = a.verdict, b.verdict
-    if one is None or other is None:
-        return ("Only jobs with a verdict can be compared case by case.",)
-    said = []
-    here, there = one.environment, other.environment
-    if one.emulated or other.emulated:
-        said.append("An emulated job has no times.")
-    if (here.gpu or here.device) != (there.gpu or there.device):
-        said.append(f"A ran on {here.gpu or here.device}, B on {there.gpu or there.device}.")
-    elif here.host != there.host or here.gpu_uuid != there.gpu_uuid:
-        said.append("They ran on different machines.")
-    if (here.torch, here.triton, here.driver) != (there.torch, there.triton, there.driver):
-        said.append("Versions of torch, Triton or the driver differ.")
-    unstable = [
-        name
-        for name, verdict in (("A", one), ("B", other))
-        if any(case.timing and case.timing.unstable for case in verdict.cases)
-    ]
-    if unstable:
-        said.append(f"Times of {' and '.join(unstable)} did not settle.")
-    return said
 
 
 def ratios_of(pairs: Sequence[Pair]) -> Ratios | None:

@@ -4,9 +4,10 @@ import pytest
 
 from contract.verdict import Passed
 from service.pages import difference as module
+from service.pages.cautions import of_times
 from service.pages.comparing import geomean_ratio, in_words, pairs_of, ratios_of
 from service.pages.difference import difference
-from tests.service.pages.found import FILE, V1, V2, finished, hostile, timed
+from tests.service.pages.found import FILE, V1, V2, clocked, finished, hostile, timed
 from tests.service.pages.test_pages import page_at
 
 
@@ -91,6 +92,15 @@ async def test_the_page_says_what_makes_a_comparison_weak(http, queue):
     queued = (await http.post("/v1/jobs", json={})).json()["id"]
     text = await page_at(http, f"/compare?a={a}&b={queued}")
     assert "Only jobs with a verdict" in text
+
+
+def test_clocks_that_were_held_down_or_apart_are_told():
+    free, held = clocked(V1, 1980, ()), clocked(V1, 1700, ("sw_power_cap",))
+    said = " ".join(of_times(pairs_of(free, held)))
+    assert "The clocks of B were held down: sw_power_cap." in said
+    assert "at 1980 MHz for A and at 1700 MHz for B" in said
+    assert "clocks of A" not in said
+    assert list(of_times(pairs_of(free, free))) == []
 
 
 async def test_a_difference_has_the_numbers_of_both_files():

@@ -8,9 +8,10 @@ import pytest
 
 from contract.job import Fault, Progress
 from contract.keys import Role
+from contract.verdict import AuditedCase, HiddenCases, Profile, ProfiledKernel
 from service.pages.render import POLICY
 from tests.service.conftest import serving
-from tests.service.pages.found import FILE, HOSTILE, V1, V2, finished, hostile, worker
+from tests.service.pages.found import FILE, HOSTILE, V1, V2, clocked, finished, hostile, worker
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 VOID = ("meta", "link", "input", "br", "img")
@@ -118,6 +119,26 @@ async def test_a_finished_job_has_what_an_engineer_looks_for(http, job):
     assert "http-equiv" not in text
     assert "data-events" not in text
     assert "Cancel" not in text
+
+
+async def test_a_profile_an_audit_and_the_device_are_shown_where_there_are_any(http, queue):
+    kernel = ProfiledKernel(
+        case=0, name="gemm<1>", duration_us=371.5, registers=168, occupancy=0.25
+    )
+    rich = clocked(V1, 1755, ("sw_power_cap",)).model_copy(
+        update={
+            "profile": Profile(tool="ncu", kernels=(kernel,), links={"text": "ncu.txt"}),
+            "audit": (AuditedCase(case=0, median_us=412.0, kernels_us=900.0, exceeds=True),),
+            "hidden": HiddenCases(cases=5, passed=4),
+        }
+    )
+    job = await finished(queue, rich)
+    text = (await page_at(http, f"/jobs/{job}")).replace("\u202f", " ")
+    for wanted in (
+        *("gemm&lt;1&gt;", "371.5 µs", "Audit of times", "900 µs", "4 of 5 right"),
+        *("SM clock 1 755 MHz", "held down by sw_power_cap", f"/v1/jobs/{job}/artifacts/ncu.txt"),
+    ):
+        assert wanted in text, wanted
 
 
 async def test_a_job_that_runs_refreshes_itself_with_and_without_a_script(http, queue):
