@@ -13,7 +13,8 @@ NaN and infinity are values: right where the rounded reference has them, wrong e
 ||ref| - 65 520| is within the second term, an honest sum may round either way: infinity of the same
 sign passes there, and so does a finite output within the bound, which 65 504 always is. On official
 data the published tolerance (rtol = atol = 1e-3 from the rounded reference) must hold as well,
-where its sums are exact in float32: elsewhere an honest kernel can miss it near zero.
+where its sums are exact in float32: elsewhere sums that a tensor core truncates could miss it near
+zero (reasoned, not measured).
 """
 
 import math

@@ -35,7 +35,7 @@ import triton.language as tl
 from kernels.group_table import GroupTable, read_groups
 from kernels.layout import SubmissionData
 from kernels.problem import GroupShape
-from kernels.tiles import TileConfig, dot_scaled_tile
+from kernels.tiles import SCALE_TILE, TileConfig, dot_scaled_tile, interpreted_tile
 
 MOST_UNROLLED_GROUPS = 16
 """Unrolling compiles in seconds up to here (26 s at 32 groups, 68 s at 64)."""
@@ -232,7 +232,10 @@ def custom_kernel(data: SubmissionData) -> list[torch.Tensor]:
         raise ValueError(f"every tensor must start at a multiple of {ALIGN_BYTES} bytes")
     if groups.shapes:
         aligned = all(_rows_aligned(shape) for shape in groups.shapes)
-        tile = dot_scaled_tile(torch.cuda.get_device_capability(groups.device), aligned)
+        if triton.knobs.runtime.interpret:
+            tile = interpreted_tile(groups.shapes, SCALE_TILE)
+        else:
+            tile = dot_scaled_tile(torch.cuda.get_device_capability(groups.device), aligned)
         launch(groups, tile, aligned, _programs(groups.device))
     return [c for _, _, c in data[0]]
 

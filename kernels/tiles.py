@@ -19,22 +19,23 @@ class TileConfig:
     """Whether loads, products and stores run in warps of their own."""
 
 
-def portable_tile(shapes: Sequence[GroupShape], interpreting: bool) -> TileConfig:
-    """Return the tile of the portable kernel.
+def interpreted_tile(shapes: Sequence[GroupShape], least: tuple[int, int, int]) -> TileConfig:
+    """Return a tile for the interpreter, no smaller than `least` in m, n and k.
 
-    The interpreter pays milliseconds for every program, most of them for what the tile holds beyond
-    the group: there a tile is as large as a usual group.
+    It pays milliseconds for every program and step, most of them for what a tile holds beyond the
+    group: so a tile is as large as a usual group, and up to what still fits a cache.
     """
-    m, n, k = (max(extents) for extents in zip(*shapes, strict=True))
+    _, n, k = (max(extents) for extents in zip(*shapes, strict=True))
+    usual_m = sum(shape.m for shape in shapes) // len(shapes)
+    extents = zip((usual_m, n, k), least, strict=True)
+    return TileConfig(*(_power_of_two(each, low, 1024) for each, low in extents), 4, 1)
+
+
+def portable_tile(shapes: Sequence[GroupShape], interpreting: bool) -> TileConfig:
+    """Return the tile of the portable kernel."""
     if interpreting:
-        usual_m = sum(shape.m for shape in shapes) // len(shapes)
-        return TileConfig(
-            _power_of_two(usual_m, 16, 256),
-            _power_of_two(n, 16, 256),
-            _power_of_two(k, 32, 256),
-            warps=4,
-            stages=1,
-        )
+        return interpreted_tile(shapes, (16, 16, 32))
+    m = max(shape.m for shape in shapes)
     # The widest tile that compiles without spilling from sm_80 to sm_120, packed rows of 8 bytes
     # included. Two programs share a multiprocessor.
     return TileConfig(16 if m <= 16 else 64, 128, 64, warps=4, stages=3)
@@ -43,7 +44,7 @@ def portable_tile(shapes: Sequence[GroupShape], interpreting: bool) -> TileConfi
 def dual_tile(shape: GroupShape, interpreting: bool) -> TileConfig:
     """Return the tile of the dual kernel: two accumulators take the room of one twice as wide."""
     if interpreting:
-        return portable_tile([shape], interpreting)
+        return interpreted_tile([shape], (16, 16, 32))
     return TileConfig(16 if shape.m <= 16 else 64, 64, 64, warps=4, stages=3)
 
 
@@ -53,6 +54,10 @@ def gemv_tile(m: int, k: int, interpreting: bool) -> TileConfig:
         return TileConfig(_power_of_two(m, 1, 256), 1, _power_of_two(k, 16, 2048), 4, 1)
     # A row of a tile is 256 bytes; its sums take 32 registers of a thread.
     return TileConfig(16, 1, 512, warps=4, stages=3)
+
+
+SCALE_TILE = 128, 128, 64
+"""What a tile of scales has in rows of A, of B, and along k."""
 
 
 def dot_scaled_tile(capability: tuple[int, int], aligned: bool) -> TileConfig:

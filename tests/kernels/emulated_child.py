@@ -1,7 +1,7 @@
 """Serves a parent: one JSON object a line each way.
 
-`{"kernel", "case", "seed"}` answers what comparing the kernel's outputs found, `{"source"}` answers
-what the source leaves in `answer`.
+`{"kernel", "case", "seed", "problem"}` answers what comparing the kernel's outputs found,
+`{"source"}` answers what the source leaves in `answer`.
 """
 
 import importlib
@@ -16,23 +16,35 @@ import torch
 
 from kernels import emulation
 from kernels.compare import compare
-from kernels.layout import submission_data
+from kernels.layout import Layout, fill, handed_over
 from kernels.operands import draw
 from kernels.problem import Case, ConstantOperands
+from kernels.problems import PROBLEMS
 
 
-def _compare(kernel: str, case: dict[str, Any], seed: int) -> dict[str, Any]:
+def _compare(kernel: str, case: dict[str, Any], seed: int, problem: str) -> dict[str, Any]:
     if isinstance(case["distribution"], dict):
         case["distribution"] = ConstantOperands(**_tuples(case["distribution"]))
     asked = Case(**_tuples(case))
-    operands = draw(asked, seed)
-    outputs = [torch.full((m, n), float("nan"), dtype=torch.float16) for m, n, _ in asked.groups]
-    data = submission_data(operands, outputs)
+    chosen = PROBLEMS[problem]
+    operands = draw(asked, seed, problem=chosen)
+    layout = Layout.of(chosen, asked)
+    groups = [layout.tensors(shape, _memory, _memory) for shape in asked.groups]
+    fill(groups, operands)
+    for group in groups:
+        group.output.fill_(float("nan"))
+    data, given = handed_over(chosen, groups)
     returned = _load(kernel).custom_kernel(data)
-    assert [type(tensor) for tensor in returned] == [torch.Tensor] * len(outputs)
-    assert [tensor.shape for tensor in returned] == [(m, n, 1) for m, n, _ in asked.groups]
-    got = [tensor[..., 0] for tensor in returned]
-    return asdict(compare(got, operands, official=asked.distribution == "official"))
+    outputs = returned if chosen.grouped else [returned]
+    assert [type(tensor) for tensor in outputs] == [torch.Tensor] * len(given)
+    assert [tensor.shape for tensor in outputs] == [tensor.shape for tensor in given]
+    got = [entry for tensor in outputs for entry in tensor.permute(2, 0, 1)]
+    official = asked.distribution == "official"
+    return asdict(compare(got, operands, official=official, problem=chosen))
+
+
+def _memory(shape: tuple[int, ...]) -> torch.Tensor:
+    return torch.empty(shape, dtype=torch.uint8)
 
 
 def _load(kernel: str) -> Any:

@@ -31,9 +31,12 @@ class Emulation:
             text=True,
         )
 
-    def compare(self, kernel: str, case: Case, seed: int = 1) -> Comparison:
+    def compare(
+        self, kernel: str, case: Case, seed: int = 1, problem: str = "nvfp4_group_gemm"
+    ) -> Comparison:
         """Run a module's or a file's `custom_kernel` on a case and compare the outputs."""
-        found = self._ask({"kernel": kernel, "case": asdict(case), "seed": seed})
+        asked = {"kernel": kernel, "case": asdict(case), "seed": seed, "problem": problem}
+        found = self._ask(asked)
         worst = found.pop("worst")
         return Comparison(worst=Worst(**worst) if worst else None, **found)
 

@@ -5,6 +5,7 @@ decides between them, are joined by `or`). Lines of `name: value` say the rest:
 
     class   number of the kind of cheat or harm; docs/judging.md tells what each can still gain
     needs   gpu: what it attacks exists only there; it is skipped elsewhere
+    problem what it is a submission to (default nvfp4_group_gemm)
     cases   which of `CASES` it is judged on
     mode    test (default), or benchmark for what attacks the clock
     level   sandbox level below which its attack is not stopped
@@ -32,6 +33,8 @@ CASES = {
     "same_sizes": (SAME_SIZES,),
     "two": (MIXED, SAME_SIZES),
     "timed": (TIMED,),
+    "single": (Case(m=(32,), n=(32,), k=(64,)), Case(m=(24,), n=(24,), k=(272,), l=2)),
+    "vectors": (Case(m=(16,), n=(1,), k=(64,), l=3),),
 }
 CLASSES = range(1, 61)
 FEWEST_CLASSES = 45
@@ -44,7 +47,7 @@ NOT_COVERED = {
 def expectations(path: Path) -> dict[str, str]:
     """Read the outcome, and what else the docstring promises."""
     text = ast.get_docstring(ast.parse(path.read_bytes())) or ""
-    names = "class|needs|cases|mode|level|reason|says|logs"
+    names = "class|needs|problem|cases|mode|level|reason|says|logs"
     promised = dict(re.findall(rf"^({names}): (.+)$", text, re.MULTILINE))
     return {"outcome": text.partition(":")[0], "cases": "mixed", "mode": "test", **promised}
 
@@ -72,7 +75,12 @@ def test_a_candidate_gets_the_verdict_it_deserves(judge: JudgeHarness, path: Pat
         pytest.skip("what it attacks exists on a GPU only")
     if judge.ready.sandbox_level < int(wanted.get("level", 0)):
         pytest.skip(f"a sandbox of level {judge.ready.sandbox_level} does not stop it")
-    verdict = judge.judge(path.read_bytes(), CASES[wanted["cases"]], mode=Mode(wanted["mode"]))
+    verdict = judge.judge(
+        path.read_bytes(),
+        CASES[wanted["cases"]],
+        mode=Mode(wanted["mode"]),
+        problem=wanted.get("problem", "nvfp4_group_gemm"),
+    )
     assert type(verdict).__name__ in wanted["outcome"].split(" or "), verdict.summary
     if not isinstance(verdict, Passed):
         assert verdict.reason in wanted.get("reason", verdict.reason).split(" or ")
