@@ -18,7 +18,7 @@ if at[1] == 'queued' then dequeue(given.id) end
 if at[1] == 'queued' or at[1] == 'running' then close(given.id, 'cancelled') end
 -- Whoever runs it or waits for it looks again, and finds nothing.
 ring('lease', given.id)
-for _, kind in ipairs({'job', 'spec', 'source', 'verdict', 'shown', 'artifacts', 'events',
+for _, kind in ipairs({'job', 'spec', 'source', 'other', 'verdict', 'shown', 'artifacts', 'events',
     'delivery'}) do
   redis.call('DEL', key(kind, given.id))
 end

@@ -29,7 +29,7 @@ DEVICES = (
     *("A100", "L4", "L40S", "H100", "H200", "GH200", "B200", "B300", "GB200", "GB300"),
 )
 """Any device, workers without a GPU, architectures, cards."""
-GPU_ONLY = (Mode.RANKED, Mode.PROFILE)
+GPU_ONLY = (Mode.RANKED, Mode.PROFILE, Mode.COMPARE)
 """Modes that mean nothing without a GPU: never emulated, and in lines of their own."""
 
 

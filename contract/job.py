@@ -7,7 +7,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict
 
 from contract.device import CPU, GPU_ONLY, line_of
-from contract.submission import Mode, Submission
+from contract.submission import Candidate, Mode, Submission
 from contract.verdict import Verdict
 
 
@@ -44,7 +44,7 @@ class Progress(BaseModel):
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     stage: str
-    """`starting`, `importing`, `testing`, `benchmarking` or `compiling`."""
+    """`starting`, `importing`, `testing`, `benchmarking`, `comparing`, `compiling`, ..."""
     case: int | None = None
     """Index of the case that runs."""
     cases: int = 0
@@ -63,6 +63,8 @@ class Job(BaseModel):
     kernel: str | None = None
     filename: str | None = None
     sha256: str | None = None
+    other: Candidate | None = None
+    """B of a comparison; `kernel`, `filename` and `sha256` beside it are those of A."""
     device: str
     owner: str
     attempts: int = 0

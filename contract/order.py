@@ -21,6 +21,10 @@ from types import MappingProxyType
 from contract.submission import Mode
 
 CLASS_OFFSETS: Mapping[Mode, int] = MappingProxyType(
-    {Mode.TEST: 0, Mode.COMPILE: 0, Mode.RANKED: 2, Mode.BENCHMARK: 4, Mode.PROFILE: 4}
+    {
+        **dict.fromkeys((Mode.TEST, Mode.COMPILE), 0),
+        Mode.RANKED: 2,
+        **dict.fromkeys((Mode.BENCHMARK, Mode.PROFILE, Mode.COMPARE), 4),
+    }
 )
 """Rounds a job of a mode stands behind a short one; modes with equal offsets are one class."""

@@ -7,7 +7,7 @@ in ms. EVAL only, as Redis 6.2 has no FUNCTION.
 
 Keys, all under the prefix
     job:ID                hash: state and all that is small     spec: source: verdict:ID  the large
-    shown:ID              hash: verdict as it is looked at
+    shown:ID              hash: verdict as it is looked at      other:ID        source of B
     events:ID             stream: states and progress           number          counter of jobs
     queue:DEVICE          zset: who is next (order.py)          devices         those with a queue
     line:DEVICE:MODE      zset: who waits, by creation time     waiting         hash: count by owner
@@ -134,7 +134,8 @@ local function close(id, state)
   redis.call('HSET', key('job', id), 'finished_at', now)
   enter(id, state)
   redis.call('ZADD', key('ended'), now, id .. ':' .. at[2])
-  for _, kind in ipairs({'job', 'spec', 'source', 'verdict', 'shown', 'artifacts', 'events'}) do
+  for _, kind in ipairs({'job', 'spec', 'source', 'other', 'verdict', 'shown', 'artifacts',
+    'events'}) do
     redis.call('PEXPIRE', key(kind, id), given.retention_ms)
   end
   if at[6] then redis.call('ZADD', key('callbacks'), now, id) end

@@ -116,11 +116,15 @@ class JobQueue:
         """
         job_id = secrets.token_hex(16)
         spec = submission.model_dump_json()
+        second = submission.other
+        files = {"source": submission.source, "other": None if second is None else second.source}
+        sent = {name: file for name, file in files.items() if file is not None}
         reply = await self.store.run(
             scripts.SUBMIT,
             spec,
-            *([] if submission.source is None else [submission.source]),
+            *sent.values(),
             id=job_id,
+            files=list(sent),
             owner=owner,
             device=line_of(submission.device, submission.mode),
             offset=CLASS_OFFSETS[submission.mode],
@@ -152,9 +156,13 @@ class JobQueue:
         record, verdict = reply
         return records.job_from(record, zlib.decompress(verdict) if verdict else None)
 
-    async def source(self, job_id: str) -> bytes | None:
-        """Return the source as it was sent, None for a built-in kernel or an unknown job."""
-        source: bytes | None = await self.store.run(scripts.SOURCE, id=job_id)
+    async def source(self, job_id: str, *, other: bool = False) -> bytes | None:
+        """Return the source as it was sent, None for a built-in kernel or an unknown job.
+
+        `other`: that of B, of a comparison.
+        """
+        file = "other" if other else "source"
+        source: bytes | None = await self.store.run(scripts.SOURCE, id=job_id, file=file)
         return source
 
     async def artifact(self, job_id: str, name: str) -> bytes | None:

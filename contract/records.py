@@ -20,8 +20,8 @@ from contract.job import (
     Progress,
     WorkerInfo,
 )
-from contract.submission import Mode, Submission
-from contract.verdict import VERDICT, Passed, Verdict
+from contract.submission import Candidate, Mode, Submission
+from contract.verdict import RAW_SAMPLES, VERDICT, Passed, Verdict
 
 Record = Sequence[Any]
 """A job as the scripts return it: its fields as a flat list, and its position or None."""
@@ -29,6 +29,7 @@ Record = Sequence[Any]
 
 def fields_of(submission: Submission, job_id: str, owner: str) -> dict[str, str]:
     """Return the fields that a job has from its submission, for the whole of its life."""
+    other = submission.other
     fields = {
         "id": job_id,
         "owner": owner,
@@ -39,6 +40,7 @@ def fields_of(submission: Submission, job_id: str, owner: str) -> dict[str, str]
         "sha256": submission.sha256,
         "device": line_of(submission.device, submission.mode),
         "callback_url": submission.callback_url,
+        "other": None if other is None else other.model_dump_json(),
     }
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -47,6 +49,7 @@ def job_from(record: Record, verdict: bytes | None = None) -> Job:
     """Read a job."""
     fields, position = fields_from(record[0]), record[1]
     progress, error = fields.get("progress"), fields.get("error")
+    other = fields.get("other")
     return Job(
         id=fields["id"],
         number=int(fields["number"]),
@@ -56,6 +59,7 @@ def job_from(record: Record, verdict: bytes | None = None) -> Job:
         kernel=fields.get("kernel"),
         filename=fields.get("filename"),
         sha256=fields.get("sha256"),
+        other=Candidate.model_validate_json(other) if other else None,
         device=device_of(fields["device"]),
         owner=fields["owner"],
         attempts=int(fields["attempts"]),
@@ -81,11 +85,9 @@ def shown_of(verdict: Verdict) -> tuple[bytes, bytes]:
 
     Raw samples are for who asks for them, a review for admins.
     """
-    unseen: dict[str, Any] = {
-        "review": True,
-        "cases": {"__all__": {"timing": {"samples_us": True}}},
-    }
-    return VERDICT.dump_json(verdict, exclude=unseen), to_json(verdict.review)
+    return VERDICT.dump_json(verdict, exclude={**RAW_SAMPLES, "review": True}), to_json(
+        verdict.review
+    )
 
 
 def summary_from(record: Record) -> JobSummary:
@@ -99,9 +101,12 @@ def summary_from(record: Record) -> JobSummary:
 
 def lease_from(reply: Sequence[Any], worker: str, token: str) -> Lease:
     """Read a job with its submission, as a claim returns them."""
-    record, spec, source = reply
+    record, spec, source, other = reply
     job = job_from(record)
     submission = Submission.model_validate_json(spec).model_copy(update={"source": source})
+    if submission.other is not None:
+        second = submission.other.model_copy(update={"source": other})
+        submission = submission.model_copy(update={"other": second})
     return Lease(job=job, submission=submission, worker=worker, attempt=job.attempts, token=token)
 
 

@@ -32,7 +32,7 @@ redis.call('HSET', key('job', given.id), 'number', number, 'score', score, 'crea
   'attempts', 0)
 for name, value in pairs(given.fields) do redis.call('HSET', key('job', given.id), name, value) end
 redis.call('SET', key('spec', given.id), ARGV[2])
-if ARGV[3] then redis.call('SET', key('source', given.id), ARGV[3]) end
+for at, file in ipairs(given.files) do redis.call('SET', key(file, given.id), ARGV[2 + at]) end
 redis.call('ZADD', key('jobs'), number, given.id)
 redis.call('ZADD', key('jobs', given.owner), number, given.id)
 if memory then
@@ -64,7 +64,7 @@ return looks
 """
 )
 
-SOURCE = PRELUDE + "return redis.call('GET', key('source', given.id))"
+SOURCE = PRELUDE + "return redis.call('GET', key(given.file, given.id))"
 
 ARTIFACT = PRELUDE + "return redis.call('HGET', key('artifacts', given.id), given.name)"
 
@@ -156,7 +156,8 @@ CLAIM = (
     PRELUDE
     + """
 local function lease(id)
-  return {record(id), redis.call('GET', key('spec', id)), redis.call('GET', key('source', id))}
+  return {record(id), redis.call('GET', key('spec', id)), redis.call('GET', key('source', id)),
+    redis.call('GET', key('other', id))}
 end
 
 -- A claim repeated after a lost connection gets the job that it got.
@@ -306,7 +307,8 @@ for _, device in ipairs(redis.call('SMEMBERS', key('devices'))) do
         local mode, name = string.match(device, '^(%l+)/(.*)$')
         local words = {
           ranked = 'no live worker with a GPU and a sandbox fit for ranked runs',
-          profile = 'no live worker with a GPU'}
+          profile = 'no live worker with a GPU',
+          compare = 'no live worker with a GPU'}
         fail(id, 'no_worker', string.format('%s served device %s for %g s',
           words[mode] or 'no live worker', name or device, given.no_worker_ms / 1000))
         reaped[#reaped + 1] = id

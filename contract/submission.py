@@ -23,6 +23,8 @@ class Mode(StrEnum):
     PROFILE = "profile"
     COMPILE = "compile"
     """Compilation for `targets`; nothing is run, and no GPU needed."""
+    COMPARE = "compare"
+    """Correctness of two candidates, then their times, called in turns on one worker."""
 
 
 TARGETS = ("sm_90a", "sm_100a", "sm_103a", "sm_120a")
@@ -111,6 +113,20 @@ class RequestLimits(BaseModel):
                 )
 
 
+class Candidate(BaseModel):
+    """The second of two that are compared; the first is the submission's own."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    kernel: str | None = None
+    """Name of a built-in kernel; null where a source was sent."""
+    source: Annotated[bytes | None, Field(exclude=True)] = None
+    """The file as sent. Stored beside the rest, never inside its JSON."""
+    filename: str | None = None
+    sha256: str | None = None
+    """Digest of the source, null for a built-in kernel."""
+
+
 class Submission(BaseModel):
     """One request, resolved: every default is filled in and every limit checked."""
 
@@ -127,6 +143,8 @@ class Submission(BaseModel):
     device: str = "any"
     targets: tuple[str, ...] = ()
     """What mode `compile` compiles for; empty in every other mode."""
+    other: Candidate | None = None
+    """B of mode `compare`, in which the rest speaks of A; null in every other mode."""
     callback_url: str | None = None
     limits: Limits = Limits()
 
@@ -141,7 +159,7 @@ def official_cases(problem: Problem, mode: Mode) -> tuple[Case, ...]:
     match mode:
         case Mode.TEST:
             return problem.tests
-        case Mode.BENCHMARK | Mode.PROFILE:
+        case Mode.BENCHMARK | Mode.PROFILE | Mode.COMPARE:
             return problem.benchmarks
         case Mode.RANKED:
             return problem.tests + problem.benchmarks

@@ -3,12 +3,13 @@
 A verdict is about the candidate. A fault of ours is never written here: the job fails instead.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from kernels.measurement import Calibration, Comparison, Timing
 from kernels.problem import Distribution
+from kernels.turns import Ratio
 
 Outcome = Literal[
     "passed",
@@ -181,6 +182,32 @@ class ReviewFlag(BaseModel):
     why: str
 
 
+class ComparedCase(BaseModel):
+    """A case of a comparison: what was found for B, and how its time relates to that of A."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    index: int
+    b: CaseResult
+    """What `cases` of the verdict has for A."""
+    ratio: Ratio | None = None
+    """Null where the case was not timed."""
+
+
+class Compared(BaseModel):
+    """What mode `compare` found: the rest of the verdict speaks of A, this of B and of both."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    overall: Ratio | None = None
+    """Over all timed cases, each of equal weight; null where one of the two failed."""
+    at_fault: Literal["a", "b"] | None = None
+    """Whose failure the verdict tells; null where both passed, or where it cannot be told whose."""
+    cases: tuple[ComparedCase, ...]
+    log: Log = Log()
+    """What B printed."""
+
+
 class _Verdict(BaseModel):
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
@@ -211,6 +238,8 @@ class _Verdict(BaseModel):
     """Of mode `profile`, where everything was right; else null."""
     audit: tuple[AuditedCase, ...] | None = None
     """Of mode `ranked`, where it passed and `ncu` could be asked; else null."""
+    compared: Compared | None = None
+    """Of mode `compare`; else null."""
 
 
 class _Failed(_Verdict):
@@ -270,3 +299,9 @@ Verdict = Annotated[
     Field(discriminator="outcome"),
 ]
 VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
+_SAMPLES = {"timing": {"samples_us": True}}
+RAW_SAMPLES: dict[str, Any] = {
+    "cases": {"__all__": _SAMPLES},
+    "compared": {"cases": {"__all__": {"b": _SAMPLES}}},
+}
+"""What `exclude` takes to leave raw samples out of a verdict."""

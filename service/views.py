@@ -13,7 +13,7 @@ from contract.job import Headline, Job, JobSummary, Look, WorkerInfo
 from contract.operations import Figures
 from contract.problem import Problem, ProblemFacts
 from contract.submission import Limits, Mode, RequestLimits
-from contract.verdict import Verdict
+from contract.verdict import RAW_SAMPLES, Verdict
 from service.settings import ServiceSettings
 
 _FROZEN = ConfigDict(frozen=True, use_attribute_docstrings=True)
@@ -175,7 +175,7 @@ def job_json(
         verdict = verdict.model_copy(update={"review": ()})
     seen = dict(job) | {"verdict": verdict} | _outlook(job, figures)
     view = JobView(**seen, links=links)
-    unseen = None if samples else {"verdict": {"cases": {"__all__": {"timing": {"samples_us"}}}}}
+    unseen = None if samples else {"verdict": RAW_SAMPLES}
     return view.model_dump_json(exclude=unseen)
 
 

@@ -87,7 +87,7 @@ def leaked_keys(client: "redis.Redis[str]", prefix: str = "halfbyte") -> list[st
 
 def _may_stay(client: "redis.Redis[str]", key: str) -> bool:
     prefix, kind, *rest = key.split(":", 2)
-    if kind in ("job", "spec", "source", "verdict", "events"):
+    if kind in ("job", "spec", "source", "other", "verdict", "events"):
         return client.hget(f"{prefix}:job:{rest[0]}", "state") in ("queued", "running")
     if kind in ("queue", "clock", "line"):
         return bool(client.exists(f"{prefix}:queue:{rest[0].partition(':')[0]}"))
