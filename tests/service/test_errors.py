@@ -30,7 +30,7 @@ def problem_in(answer) -> ProblemDocument:
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "/", 404),
+        ("GET", "/nothing", 404),
         ("GET", "/v1/nothing", 404),
         ("GET", "/v1/jobs/", 404),
         ("GET", "/v1/problems/matmul", 404),
