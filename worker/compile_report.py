@@ -1,13 +1,13 @@
-"""What a compiler process writes for the judge: JSON in shared memory, of a bounded size.
+"""What a compiler or profiler process writes for the judge: JSON in shared memory, bounded.
 
-One region a target: a length, and behind it the report. Standard library only: the process that
-runs strangers' code imports this.
+One region a target, one for a profile: a length, and behind it the report. Standard library only:
+the process that runs strangers' code imports this.
 """
 
 import json
 import mmap
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 TEXT_BYTES: Final = 512 << 10
@@ -21,11 +21,8 @@ MESSAGE_BYTES: Final = 6144
 _LENGTH: Final = struct.Struct("<I")
 
 
-def write_report(
-    mapping: mmap.mmap, index: int, status: int, text: str, kernels: Sequence[object]
-) -> None:
+def write_report(mapping: mmap.mmap, index: int, report: Mapping[str, object]) -> None:
     """Write the report of a target; the texts of its kernels have been cut to its share."""
-    report = {"status": status, "text": text, "kernels": kernels}
     data = json.dumps(report, ensure_ascii=False).encode("utf-8", "replace")
     if len(data) > REGION_BYTES - _LENGTH.size:
         raise ValueError(f"a report of {len(data)} bytes")

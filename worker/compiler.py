@@ -206,7 +206,9 @@ def compile_in_child(order: Order, index: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
     described = describe(found, len(order.capabilities))
-    write_report(order.reports, index, answer.status, first_lines(headed(answer.text)), described)
+    text = first_lines(headed(answer.text))
+    report = {"status": answer.status, "text": text, "kernels": described}
+    write_report(order.reports, index, report)
     os._exit(0)
 
 

@@ -12,6 +12,7 @@ import torch
 from kernels.measurement import Calibration
 from worker.gpu_lock import lock_folder, lock_gpu
 from worker.ground import CpuGround, Ground
+from worker.ncu import find_ncu, folders_of
 from worker.road import PlainRoad, Road
 from worker.runner_process import RunnerProcess
 from worker.sampling import delta_of
@@ -59,6 +60,10 @@ class Device(Protocol):
     def meter(self) -> Meter:
         """What the device says of itself."""
 
+    @property
+    def ncu(self) -> Path | None:
+        """Where Nsight Compute is; None where it is not."""
+
     def calibrate(self, start: Callable[[], RunnerProcess]) -> Calibration | None:
         """Measure what the machine adds to a call; None where nothing is timed."""
 
@@ -74,6 +79,7 @@ class EmulatedDevice:
 
     environment = EMULATION_ENVIRONMENT
     meter = NoMeter()
+    ncu = None
 
     def __init__(self, settings: WorkerSettings) -> None:
         """Take the sandbox as it is."""
@@ -114,7 +120,9 @@ class Gpu:
         self.environment = {**BASIC_ENVIRONMENT, "CUDA_VISIBLE_DEVICES": uuid}
         if settings.library_path:
             self.environment["LD_LIBRARY_PATH"] = settings.library_path
-        self.sandbox = replace(settings.sandbox, gpu_minors=tuple(_minors(uuid)))
+        self.ncu = find_ncu(settings.ncu)
+        shown = (*settings.sandbox.shown, *(folders_of(self.ncu) if self.ncu else ()))
+        self.sandbox = replace(settings.sandbox, gpu_minors=tuple(_minors(uuid)), shown=shown)
         self._allowed_bytes = memory_in_use() + settings.spares * SPARE_BYTES
 
     def calibrate(self, start: Callable[[], RunnerProcess]) -> Calibration | None:

@@ -19,6 +19,7 @@ from worker.control import ControlPage
 from worker.protocol import ANSWER_BYTES, Answer, Call, CompileJob, Job, ProtocolError, Status
 from worker.sandbox.confinement import Confined, Launch, Sandbox
 
+PROFILER: Final = "worker.profiler"
 START_S: Final = 120
 """Longest wait for torch and triton to be imported, on a busy machine."""
 DRAIN_S: Final = 2
@@ -100,6 +101,7 @@ class RunnerProcess:
                     stdout_fd=self.stdout.write_fd,
                     stderr_fd=self.stderr.write_fd,
                     socket_fd=theirs.fileno(),
+                    loopback=program == PROFILER,
                 )
             )
         except OSError as error:

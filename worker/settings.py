@@ -31,6 +31,10 @@ class WorkerSettings(BaseSettings):
     """Warm runners that wait with torch and triton imported."""
     ranked_level: Literal[1, 2] = 2
     """Ranked jobs are taken with a GPU and from this sandbox level on."""
+    ncu: str = ""
+    """Where Nsight Compute's command line is; empty: looked for in the usual places."""
+    audit_ranked: bool = True
+    """Have ncu look at ranked files that passed; costs some half a minute each."""
     delta_us: float = Field(default=DELTA_US, gt=0)
     """How far events and the judge's clock may drift apart unexplained, at least."""
     recalibrate_jobs: int = Field(default=100, ge=0)

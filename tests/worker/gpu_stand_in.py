@@ -19,6 +19,7 @@ from worker.blame import Failure
 from worker.device import EMULATION_ENVIRONMENT
 from worker.environment import describe_machine
 from worker.ground import CpuGround
+from worker.ncu import find_ncu
 from worker.road import InSlot, PlainRoad, Turn
 from worker.runner_process import Answered, End
 from worker.settings import WorkerSettings
@@ -76,6 +77,7 @@ class StandInGpu:
     def __init__(self, settings: WorkerSettings) -> None:
         self.ground = TimedCpuGround()
         self.sandbox = settings.sandbox
+        self.ncu = find_ncu(settings.ncu) if settings.ncu else None
         self.meter = StandInMeter()
         self._calibrations = 0
 

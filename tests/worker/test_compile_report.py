@@ -39,7 +39,7 @@ def memory():
 
 
 def test_a_report_is_read_as_it_was_written(memory):
-    write_report(memory, 1, 3, "words ü \udcff", [HONEST])
+    write_report(memory, 1, {"status": 3, "text": "words ü \udcff", "kernels": [HONEST]})
     found = Report.model_validate_json(read_report(memory, 1))
     assert (found.text, found.kernels[0].model_dump()) == ("words ü ?", HONEST)
     assert read_report(memory, 0) == b""
@@ -55,7 +55,7 @@ def test_a_full_share_of_real_texts_fits_into_a_region(memory):
     texts = cut_to_share([line * 100_000] * 8, 1)
     kernels = [{**HONEST, "ptx": texts[2 * n], "sass": texts[2 * n + 1]} for n in range(4)]
     assert sum(map(len, texts)) == JOB_BYTES
-    write_report(memory, 0, 2, "", kernels)
+    write_report(memory, 0, {"status": 2, "text": "", "kernels": kernels})
     assert len(Report.model_validate_json(read_report(memory, 0)).kernels) == 4
 
 

@@ -128,7 +128,7 @@ def filter_program(machine: str | None = None, *, loopback: bool = False) -> byt
     # Its flags lie behind a pointer, out of a filter's sight; without it libc falls back to clone.
     program += [(JUMP_IF_EQUAL, 0, 1, CLONE3[column]), _refuse(errno.ENOSYS)]
     program += _on(CLONE[column], 0, [(JUMP_IF_ANY_BIT, 0, 1, NAMESPACE_FLAGS)])
-    local = [(JUMP_IF_EQUAL, 1, 0, socket.AF_UNIX)]
+    local: list[Instruction] = [(JUMP_IF_EQUAL, 1, 0, socket.AF_UNIX)]
     if loopback:
         local = [(JUMP_IF_EQUAL, 2, 0, socket.AF_UNIX), (JUMP_IF_EQUAL, 1, 0, socket.AF_INET)]
     for call in (SOCKET, SOCKETPAIR):

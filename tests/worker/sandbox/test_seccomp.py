@@ -38,9 +38,11 @@ READ = {"x86_64": 0, "aarch64": 63}
 EPERM = ERRNO | errno.EPERM
 
 
-def answer(machine: str, number: int, *arguments: int, arch: int | None = None) -> int:
+def answer(
+    machine: str, number: int, *arguments: int, arch: int | None = None, loopback: bool = False
+) -> int:
     """Run the filter as the kernel would on one call."""
-    program = list(struct.iter_unpack("=HBBI", filter_program(machine)))
+    program = list(struct.iter_unpack("=HBBI", filter_program(machine, loopback=loopback)))
     arch = AUDIT_ARCH[MACHINES.index(machine)] if arch is None else arch
     words = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("=IIQ6Q", number, arch, 0, *words)
@@ -66,6 +68,18 @@ def answer(machine: str, number: int, *arguments: int, arch: int | None = None) 
 @pytest.fixture(params=MACHINES)
 def machine(request: pytest.FixtureRequest) -> str:
     return request.param
+
+
+@pytest.mark.parametrize("call", [SOCKET, SOCKETPAIR])
+def test_a_profiler_may_speak_ipv4_and_nothing_else(machine: str, call: tuple[int, int]):
+    number = call[MACHINES.index(machine)]
+    families = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
+    refused = ERRNO | errno.EAFNOSUPPORT
+    assert [answer(machine, number, each, loopback=True) for each in families] == [
+        *(ALLOW, ALLOW),
+        *(refused, refused),
+    ]
+    assert answer(machine, number, socket.AF_INET) == refused
 
 
 def test_every_denied_call_is_refused_and_its_neighbours_are_not(machine: str):

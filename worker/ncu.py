@@ -1,0 +1,144 @@
+"""Nsight Compute's command line: how it is started, and its CSV as facts. Standard library only.
+
+A profile is taken in one run and read in two: `--import` prints a report without the program that
+it is of, so nothing that a candidate prints stands between the lines. What is read is the word of a
+process that the candidate shares: held to a schema by the judge, and believed by nobody.
+"""
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+SECTIONS: Final = (
+    "SpeedOfLight",
+    "LaunchStats",
+    "Occupancy",
+    "MemoryWorkloadAnalysis",
+    "ComputeWorkloadAnalysis",
+)
+MOST_KERNELS: Final = 128
+MARKER: Final = "spin_kernel"
+"""The kernel of `torch.cuda._sleep`, launched before each case: where its kernels begin."""
+HEADER: Final = '"ID",'
+SCALES: Final = {
+    **{"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3},
+    **{"s": 1e6, "second": 1e6},
+    **{"byte": 1.0, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12},
+    **{"byte/second": 1e-9, "Kbyte/second": 1e-6, "Mbyte/second": 1e-3, "Gbyte/second": 1.0},
+    **{"Tbyte/second": 1e3, "byte/block": 1.0, "Kbyte/block": 1e3, "%": 0.01},
+}
+"""To microseconds, bytes, gigabytes a second and shares; what is not here stays as it is."""
+SHARED: Final = ("static", "dynamic", "driver")
+TENSOR_PIPE: Final = re.compile(r"sm__.*pipe_tensor.*\.pct_of_peak_sustained_(active|elapsed)")
+PLACES: Final = (
+    "/usr/local/cuda/bin/ncu",
+    "/usr/local/bin/ncu",
+    "/usr/bin/ncu",
+    "/opt/nvidia/nsight-compute/*/ncu",
+)
+
+
+def find_ncu(named: str, root: Path = Path("/")) -> Path | None:
+    """Return the program: the one that is named, else the first in the usual places."""
+    if named:
+        return Path(named) if Path(named).is_file() else None
+    found = (path for place in PLACES for path in sorted(root.glob(place[1:]), reverse=True))
+    return next((path for path in found if path.is_file()), None)
+
+
+def folders_of(program: Path) -> tuple[Path, ...]:
+    """Return what has to be seen to start it: its own folder, and where it leads on to."""
+    real = program.resolve().parent
+    return tuple(
+        dict.fromkeys(p for p in (program.parent, real, Path("/opt/nvidia")) if p.is_dir())
+    )
+
+
+def take(program: str, report: Path, command: Sequence[str]) -> list[str]:
+    """Return the command that profiles another one, from its cudaProfilerStart on."""
+    sections = [word for section in SECTIONS for word in ("--section", section)]
+    return [
+        program,
+        *("--profile-from-start", "off"),
+        *("--clock-control", "none"),
+        *("--launch-count", str(MOST_KERNELS)),
+        *sections,
+        *("--export", str(report), "--force-overwrite"),
+        *("--log-file", f"{report}.log"),
+        *command,
+    ]
+
+
+def read_csv(program: str, report: Path) -> list[str]:
+    """Return the command that prints all figures of a report as CSV."""
+    return [program, "--import", str(report), "--page", "raw", "--csv", "--print-units", "base"]
+
+
+def read_details(program: str, report: Path) -> list[str]:
+    """Return the command that prints a report for people."""
+    return [program, "--import", str(report), "--page", "details"]
+
+
+def kernels_of(text: str) -> list[dict[str, object]]:
+    """Return the kernels of a report; `case` counts the markers before each.
+
+    Lines that are no kernel, and figures that are none, are left out. Durations are microseconds,
+    shares are of 1.
+    """
+    kernels = []
+    case = -1
+    for row in _rows(text):
+        name = row.get("Kernel Name", ("", ""))[0]
+        if MARKER in name:
+            case += 1
+            continue
+        duration_us = _number(row, "gpu__time_duration.sum")
+        if duration_us is not None:
+            kernels.append({"case": max(case, 0), "name": name[:200], **_facts(row, duration_us)})
+    return kernels[:MOST_KERNELS]
+
+
+Row = Mapping[str, tuple[str, str]]
+"""Value and unit by column."""
+
+
+def _rows(text: str) -> Iterator[Row]:
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith(HEADER)), len(lines))
+    rows = csv.reader(lines[start:])
+    header, units = next(rows, []), next(rows, [])
+    for values in rows:
+        if len(values) == len(header) == len(units):
+            pairs = zip(values, units, strict=True)
+            yield dict(zip(header, pairs, strict=True))
+
+
+def _facts(row: Row, duration_us: float) -> dict[str, object]:
+    registers = _number(row, "launch__registers_per_thread")
+    shared = [_number(row, f"launch__shared_mem_per_block_{part}") for part in SHARED]
+    pipes = [_number(row, name) for name in row if TENSOR_PIPE.fullmatch(name)]
+    return {
+        "duration_us": duration_us,
+        "registers": None if registers is None else int(registers),
+        "shared_bytes": _sum(shared),
+        "occupancy": _number(row, "sm__warps_active.avg.pct_of_peak_sustained_active"),
+        "theoretical_occupancy": _number(row, "sm__maximum_warps_per_active_cycle_pct"),
+        "gbytes_per_s": _number(row, "dram__bytes.sum.per_second"),
+        "tensor_pipe": max((share for share in pipes if share is not None), default=None),
+    }
+
+
+def _sum(parts: Sequence[float | None]) -> int | None:
+    known = [part for part in parts if part is not None]
+    return int(sum(known)) if known else None
+
+
+def _number(row: Row, name: str) -> float | None:
+    value, unit = row.get(name, ("", ""))
+    try:
+        number = float(value.replace(",", "")) * SCALES.get(unit, 1.0)
+    except ValueError:
+        return None
+    return number if 0 <= number < 1e15 else None

@@ -1,0 +1,151 @@
+"""The process that has a stranger's file profiled: starts it so, and reads the report.
+
+Theory of operation
+    Started by the judge in the sandbox of any runner, with one socket. It imports no torch. It says
+    READY and receives a CompileJob with three descriptors: memory for the report, the order
+    (problem, cases, seed, and where Nsight Compute is; JSON), the source. It starts one process,
+    `worker.profiled`, which imports the file and calls it once a case, under Nsight Compute, and
+    where that is not there or gives no kernel, once more under torch's own profiler. One report
+    goes back, and one Answer.
+
+    All of this belongs to the candidate from its first import on, the profiler's files included. It
+    can report what it likes about its own kernels: that harms nobody, and nothing is ranked by it.
+"""
+
+import array
+import json
+import mmap
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from worker.compile_report import REGION_BYTES, TEXT_BYTES, first_lines, head_of, write_report
+from worker.ncu import kernels_of, read_csv, read_details, take
+from worker.process_tree import die_with_parent
+from worker.protocol import COMPILE_JOB_BYTES, Answer, CompileJob, Status
+from worker.review import flags, to_text
+
+CSV_BYTES: Final = 16 << 20
+DESCRIPTORS: Final = 3
+ORDER: Final = "order.json"
+SOURCE: Final = "source.py"
+RESULT: Final = "result.json"
+
+Report = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to profile, and where to report. The order itself lies in the scratch folder."""
+
+    ncu: str | None
+    report: mmap.mmap
+    source: bytes
+
+
+def main() -> None:
+    """Serve one job on the socket whose descriptor is the first argument."""
+    die_with_parent()
+    judge = socket.socket(fileno=int(sys.argv[1]))
+    judge.send(Answer(0, Status.READY).pack())
+    order = receive_order(judge)
+    judge.send(Answer(0, Status.REVIEWED, text=to_text(flags(order.source))).pack())
+    write_report(order.report, 0, profile(order.ncu))
+    judge.send(Answer(1, Status.DONE).pack())
+
+
+def receive_order(judge: socket.socket) -> Order:
+    """Wait for the job and its descriptors; put order and source into the scratch folder."""
+    space = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
+    record, ancillary, _, _ = judge.recvmsg(COMPILE_JOB_BYTES, space)
+    if not record:
+        sys.exit(0)
+    job = CompileJob.unpack(record)
+    descriptors = array.array("i", ancillary[0][2])
+    report_fd, order_fd, source_fd = descriptors
+    wanted = os.pread(order_fd, job.order_bytes, 0)
+    source = os.pread(source_fd, job.source_bytes, 0)
+    Path(ORDER).write_bytes(wanted)
+    Path(SOURCE).write_bytes(source)
+    report = mmap.mmap(report_fd, REGION_BYTES)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    return Order(json.loads(wanted)["ncu"], report, source)
+
+
+def profile(ncu: str | None) -> Report:
+    """Profile with Nsight Compute where it is, and with torch where it is not or tells nothing."""
+    if ncu is None:
+        return with_torch("ncu is not installed on this worker")
+    try:
+        report = with_ncu(ncu)
+    except OSError as error:
+        return with_torch(f"ncu cannot be started: {error}")
+    return report if report["kernels"] else with_torch(str(report["note"]))
+
+
+def with_ncu(ncu: str) -> Report:
+    """Run the file under Nsight Compute, and read what it wrote."""
+    report = Path("ncu").absolute()
+    status = ended(take(ncu, report, child("ncu")))
+    found = report.with_suffix(".ncu-rep")
+    result = result_of(status)
+    kernels = kernels_of(printed(read_csv(ncu, found), CSV_BYTES))
+    note = result["note"] if kernels else words_of(report, status)
+    text = printed(read_details(ncu, found), TEXT_BYTES) if kernels else ""
+    return {"tool": "ncu", "note": note, "kernels": kernels, "text": text}
+
+
+def with_torch(why_not_ncu: str) -> Report:
+    """Run the file under the profiler that torch has: names and durations."""
+    status = ended(child("torch"))
+    result = result_of(status)
+    note = "; ".join(word for word in (why_not_ncu, str(result["note"] or "")) if word)
+    text = head_of(str(result.get("table", "")), TEXT_BYTES)
+    return {"tool": "torch", "note": note, "kernels": result.get("kernels", []), "text": text}
+
+
+def child(tool: str) -> list[str]:
+    """Return the command that runs the file."""
+    Path(RESULT).unlink(missing_ok=True)
+    return [sys.executable, "-I", "-u", "-m", "worker.profiled", tool]
+
+
+def ended(command: Sequence[str]) -> int:
+    """Run a command to its end; what it prints is the candidate's log. Return its status."""
+    return subprocess.run(command, check=False, stdin=subprocess.DEVNULL).returncode
+
+
+def result_of(status: int) -> Mapping[str, Any]:
+    """Return what the process that ran the file left behind, or how it ended without that."""
+    try:
+        return dict(json.loads(Path(RESULT).read_bytes()))
+    except (OSError, ValueError, RecursionError):
+        return {"note": f"the profiled process ended with status {status}, and without a result"}
+
+
+def printed(command: Sequence[str], limit_bytes: int) -> str:
+    """Return what a command prints, up to a limit."""
+    done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
+    return head_of(done.stdout.decode("utf-8", "replace"), limit_bytes)
+
+
+def words_of(report: Path, status: int) -> str:
+    """Return what Nsight Compute says for itself where it has no kernel to show."""
+    try:
+        lines = Path(f"{report}.log").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        lines = []
+    said = [line for line in lines if line.startswith(("==ERROR==", "==WARNING=="))]
+    return first_lines("\n".join((f"ncu ended with status {status} and without a kernel", *said)))
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    main()

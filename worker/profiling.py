@@ -1,0 +1,171 @@
+"""What a profiler process reports becomes a profile, and evidence about a ranked time.
+
+The report is read from shared memory in one copy, and held to a schema. It is the candidate's word
+about itself: it can lie, and harms nobody by it.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from contract.submission import Limits
+from contract.verdict import AuditedCase, CaseResult, Profile, ProfiledKernel
+from kernels.problem import Case
+from worker.arena import HostPiece
+from worker.blame import Failure, blame
+from worker.clock import Clock
+from worker.compile_report import REGION_BYTES, TEXT_BYTES, read_report
+from worker.ncu import MOST_KERNELS
+from worker.protocol import CompileJob, Status
+from worker.runner_process import Answered, End, RunnerProcess, source_memfd
+
+TEXT_NAME: Final = "profile.txt"
+EXCESS_SHARE: Final = 0.03
+EXCESS_US: Final = 1.5
+"""Kernels that take longer than the time of a case by more than both are worth a look."""
+
+Figure = Annotated[float, Field(ge=0, lt=1e15, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class ReportedKernel(BaseModel):
+    """One launch as the process reports it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    case: Annotated[int, Field(ge=0, lt=64)]
+    name: Annotated[str, Field(max_length=200)]
+    duration_us: Figure
+    registers: Count | None = None
+    shared_bytes: Count | None = None
+    occupancy: Figure | None = None
+    theoretical_occupancy: Figure | None = None
+    gbytes_per_s: Figure | None = None
+    tensor_pipe: Figure | None = None
+
+
+class Report(BaseModel):
+    """What the process reports."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tool: Literal["ncu", "torch"]
+    note: Annotated[str, Field(max_length=1 << 14)] | None
+    kernels: Annotated[list[ReportedKernel], Field(max_length=MOST_KERNELS)]
+    text: Annotated[str, Field(max_length=TEXT_BYTES)]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to profile."""
+
+    problem: str
+    cases: Sequence[Case]
+    source: bytes
+    seed: int
+    ncu: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Profiled:
+    """What profiling found."""
+
+    profile: Profile
+    artifacts: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LookedAt:
+    """What a verdict says of it, and the texts that it names."""
+
+    fields: dict[str, object] = field(default_factory=dict)
+    artifacts: dict[str, str] = field(default_factory=dict)
+
+
+def profile(order: Order, runner: RunnerProcess, limits: Limits, cancel_fd: int) -> Profiled:
+    """Have a profiler process do the work. A failure of it is a note, never an outcome.
+
+    Raises:
+        RunnerFailed, Interrupted: see `worker.runner_process`.
+
+    """
+    memory = HostPiece(REGION_BYTES)
+    try:
+        end = _ended(order, memory, runner, limits, cancel_fd)
+        report = read_report(memory.mapping, 0)
+    finally:
+        memory.close()
+    if not (isinstance(end, Answered) and end.answer.status is Status.DONE):
+        runner.close()
+        last = runner.stderr.text().strip().splitlines()[-1:]
+        return _nothing(blame(end, compiling=False, limit="job_limit"), *last)
+    try:
+        found = Report.model_validate_json(report)
+    except ValidationError:
+        return _nothing(Failure("rejected", "protocol", "it reported what no honest process does"))
+    kernels = tuple(ProfiledKernel(**kernel.model_dump()) for kernel in found.kernels)
+    links = {"text": TEXT_NAME} if found.text else {}
+    seen = Profile(tool=found.tool, note=found.note, kernels=kernels, links=links)
+    return Profiled(seen, {TEXT_NAME: found.text} if found.text else {})
+
+
+def _ended(
+    order: Order, memory: HostPiece, runner: RunnerProcess, limits: Limits, cancel_fd: int
+) -> End:
+    """Hand the order over, and return how the process ended."""
+    wanted = {
+        "problem": order.problem,
+        "cases": [asdict(case) for case in order.cases],
+        "seed": f"{order.seed:032x}",
+        "ncu": None if order.ncu is None else str(order.ncu),
+    }
+    order_bytes = json.dumps(wanted).encode()
+    order_fd, source_fd = source_memfd(order_bytes), source_memfd(order.source)
+    clock = Clock(limits)
+    _, limit_s = clock.limit("job_limit", limits.job_s)
+    try:
+        job = CompileJob(len(order_bytes), len(order.source))
+        descriptors = (memory.fd, order_fd, source_fd)
+        with clock:
+            end = runner.start_job(job, descriptors, limit_s, cancel_fd)
+            if isinstance(end, Answered) and end.answer.status is Status.REVIEWED:
+                end = runner.answer(1, limit_s, cancel_fd)
+    finally:
+        os.close(order_fd)
+        os.close(source_fd)
+    return end
+
+
+def _nothing(failure: Failure, *last_words: str) -> Profiled:
+    how = failure.outcome.replace("_", " ")
+    words = "; ".join((f"the profiled process: {how}: {failure.headline}", *last_words))
+    return Profiled(Profile(tool="ncu", note=words), {})
+
+
+def profiled(seen: Profiled) -> LookedAt:
+    """Return what a profile job's verdict says."""
+    return LookedAt({"profile": seen.profile}, seen.artifacts)
+
+
+def audit(timed: Sequence[CaseResult], seen: Profiled) -> LookedAt:
+    """Hold times against the kernels of one call each; nothing where `ncu` saw not all of them."""
+    kernels = seen.profile.kernels
+    sums = [
+        sum(each.duration_us for each in kernels if each.case == place)
+        for place, _ in enumerate(timed)
+    ]
+    if seen.profile.tool != "ncu" or not all(sums):
+        return LookedAt()
+    return LookedAt({"audit": tuple(map(_audited, timed, sums))})
+
+
+def _audited(case: CaseResult, kernels_us: float) -> AuditedCase:
+    assert case.timing is not None
+    median_us = case.timing.median_us
+    exceeds = kernels_us > median_us + max(EXCESS_US, EXCESS_SHARE * median_us)
+    return AuditedCase(case=case.index, median_us=median_us, kernels_us=kernels_us, exceeds=exceeds)
