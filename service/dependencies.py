@@ -65,12 +65,29 @@ async def _operations(request: Request) -> Operations:
     return parts_of(request).operations
 
 
-class _CallerOf(SecurityBase):
-    """Takes the bearer token of a request, and is described as what it asks for.
+async def caller_of(request: Request, role: Role) -> Caller:
+    """Return who sent a request, by the bearer token.
 
     A browser presents the session of a person who signed in; `SameSite` keeps other sites from
     making use of that.
+
+    Raises:
+        NotAuthenticated, NotAllowed: nobody who may.
+
     """
+    authorization = request.headers.get("Authorization")
+    if authorization is None:
+        token = request.cookies.get(SESSION_COOKIE)
+    else:
+        scheme, presented = get_authorization_scheme_param(authorization)
+        token = presented if presented and scheme.lower() == "bearer" else None
+    caller = await parts_of(request).access.caller(token)
+    caller.require(role)
+    return caller
+
+
+class _CallerOf(SecurityBase):
+    """`caller_of` as a dependency, described as what it asks for."""
 
     def __init__(self, role: Role) -> None:
         self.model = HTTPBearerModel(
@@ -80,15 +97,7 @@ class _CallerOf(SecurityBase):
         self._role = role
 
     async def __call__(self, request: Request) -> Caller:
-        authorization = request.headers.get("Authorization")
-        if authorization is None:
-            token = request.cookies.get(SESSION_COOKIE)
-        else:
-            scheme, presented = get_authorization_scheme_param(authorization)
-            token = presented if presented and scheme.lower() == "bearer" else None
-        caller = await parts_of(request).access.caller(token)
-        caller.require(self._role)
-        return caller
+        return await caller_of(request, self._role)
 
 
 Reader = Annotated[Caller, Depends(_CallerOf(Role.READ))]

@@ -45,6 +45,24 @@ def problems(*statuses: int) -> dict[int | str, Schema]:
     }
 
 
+def reads_by_itself(query: type[BaseModel]) -> Schema:
+    """Return what FastAPI cannot see of a route that takes key and query out of its request."""
+    properties = query.model_json_schema()["properties"]
+    return {
+        "security": [{"HTTPBearer": []}],
+        "parameters": [
+            {
+                "name": name,
+                "in": "query",
+                "required": False,
+                "description": schema.pop("description", ""),
+                "schema": schema,
+            }
+            for name, schema in properties.items()
+        ],
+    }
+
+
 def description_of(app: FastAPI) -> Callable[[], Schema]:
     """Return what describes `app`, made once."""
 
