@@ -7,6 +7,7 @@ connection out of step.
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
@@ -29,7 +30,10 @@ ANSWER_S = 3.0
 """An answer takes at most this long. Nothing here blocks in Redis."""
 CONNECTIONS = 32
 _RETRY = Retry(ExponentialBackoff(cap=0.2, base=0.02), 3, supported_errors=(ConnectionError,))
-_AWAY = ("MISCONF", "BUSY", "MASTERDOWN", "NOREPLICAS", "CLUSTERDOWN")
+# Redis 6.2 hands on what a command in a script met with words of its own before it.
+_AWAY = re.compile(
+    "(Error running script .* -)?(OOM|READONLY|MISCONF|BUSY|MASTERDOWN|NOREPLICAS|CLUSTERDOWN)"
+)
 
 Reply = Any
 """What a script returns: None, a number, bytes, or lists of them."""
@@ -121,7 +125,7 @@ class Store:
         except (ConnectionError, TimeoutError, ReadOnlyError, OutOfMemoryError, OSError) as error:
             raise QueueUnavailable(str(error)) from error
         except ResponseError as error:
-            if str(error).startswith(_AWAY):
+            if _AWAY.match(str(error)):
                 raise QueueUnavailable(str(error)) from error
             raise
 

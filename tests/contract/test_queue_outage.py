@@ -10,6 +10,7 @@ from contract.errors import QueueUnavailable
 from contract.job import JobState, Progress
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
+from contract.store import connect
 from tests.contract.examples import LOST, passed, submission, worker
 from tests.contract.severed import SeveredRoad
 from tests.redis_server import SERVERS, RedisServer
@@ -195,3 +196,21 @@ async def test_a_verdict_whose_answer_is_lost_is_written_once(severed):
     assert road.cuts == 1
     events = [event async for event in queue.events(lease.job.id)]
     assert [event.data["state"] for event in events if event] == ["queued", "running", "finished"]
+
+
+async def test_a_full_redis_refuses_writes_and_loses_nothing(durable_queue, durable_server):
+    queue = durable_queue
+    first, second = [await queue.submit(submission(), "alice") for _ in range(2)]
+    lease = await queue.claim(worker(), 0)
+    assert lease.job.id == first.id
+    async with connect(durable_server.url) as redis:
+        await redis.config_set("maxmemory", "1mb")  # less than it has
+        for write in (queue.submit(submission(), "alice"), queue.finish(lease, passed())):
+            with pytest.raises(QueueUnavailable):
+                await write
+        assert (await queue.get(first.id)).state is JobState.RUNNING
+        assert (await queue.get(second.id)).state is JobState.QUEUED
+        await redis.config_set("maxmemory", "0")
+    await queue.finish(lease, passed())
+    assert (await queue.get(first.id)).verdict == passed()
+    assert await queue.depth() == {"any": 1}
