@@ -8,13 +8,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from contract.verdict import CaseResult, Verdict
-from service.pages.axes import Axis, Tick
+from contract.turns import LEAST_EFFECT, Ratio
+from contract.verdict import CaseResult, Compared, Verdict
+from service.pages.ratios import Ratios, Spread, draw
 from service.pages.words import percent
 
-WIDTH = 480
-LEFT, RIGHT = 70, 410
-TOP, ROW, AXIS = 28, 34, 44
+_DECISIONS = {
+    "faster": "B is faster",
+    "slower": "B is slower",
+    "no_difference": "no difference",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,37 +39,6 @@ class Pair:
         """Whether the spreads, from p10 to p90, do not touch."""
         a, b = self.a.timing, self.b.timing
         return bool(a and b and (a.p90_us < b.p10_us or b.p90_us < a.p10_us))
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A case in the picture: spreads of A and B over the median of A."""
-
-    label: str
-    y: float
-    a_low: float
-    a_high: float
-    b_low: float
-    b_high: float
-    b_median: float
-    ratio: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ratios:
-    """What is drawn; lengths in the units of the picture."""
-
-    title: str
-    bars: Sequence[Bar]
-    one_x: float
-    ticks: Sequence[Tick]
-    bottom: float
-    height: float
-    width: int = WIDTH
-    left: int = LEFT
-    right: int = RIGHT
-    top: int = TOP
 
 
 def pairs_of(a: Verdict, b: Verdict) -> Sequence[Pair]:
@@ -95,53 +67,48 @@ def in_words(ratio: float) -> str:
 
 
 def ratios_of(pairs: Sequence[Pair]) -> Ratios | None:
-    """Return the picture of the pairs that were timed; None where none was."""
-    timed = [pair for pair in pairs if pair.ratio]
-    if not timed:
-        return None
-    spreads = [_spreads(pair) for pair in timed]
-    ends = [value for spread in spreads for value in spread]
-    # At least five per cent to either side, so that noise looks like noise.
-    low, high = min(*ends, 0.95), max(*ends, 1.05)
-    axis = Axis(low / 1.02, high * 1.02, LEFT, RIGHT, logarithmic=high / low > 4)
-    bottom = TOP + ROW * len(timed)
-    return Ratios(
-        title="Time of B over the median of A",
-        bars=[
-            _bar(pair, spread, axis, TOP + ROW * (place + 0.5))
-            for place, (pair, spread) in enumerate(zip(timed, spreads, strict=True))
-        ],
-        one_x=axis.at(1),
-        ticks=axis.ticks(5),
-        bottom=bottom,
-        height=bottom + AXIS,
-    )
+    """Return the picture of two jobs: spreads of samples, over the median of A."""
+    spreads = [_spread(pair) for pair in pairs if pair.ratio]
+    return draw("Time of B over the median of A", spreads)
+
+
+def intervals_of(compared: Compared) -> Ratios | None:
+    """Return the picture of a comparison in turns: intervals, and what is too little to count."""
+    found = [("All cases", compared.overall)]
+    found += [(f"Case {case.index}", case.ratio) for case in compared.cases]
+    spreads = [
+        Spread(
+            label=label,
+            a=(1 - LEAST_EFFECT, 1 + LEAST_EFFECT),
+            b=(ratio.low, ratio.high),
+            ratio=ratio.ratio,
+            text=f"{label}: {decided(ratio)}",
+        )
+        for label, ratio in found
+        if ratio is not None
+    ]
+    return draw("Time of B over time of A, with intervals of 99 percent", spreads)
+
+
+def decided(ratio: Ratio) -> str:
+    """Say what a comparison in turns found."""
+    return f"{_DECISIONS[ratio.decision]}, {ratio.ratio:.4f} ({ratio.low:.4f} to {ratio.high:.4f})"
 
 
 def _asked(case: CaseResult) -> object:
     return case.m, case.n, case.k, case.l, case.distribution
 
 
-def _spreads(pair: Pair) -> tuple[float, float, float, float]:
-    a, b = pair.a.timing, pair.b.timing
+def _spread(pair: Pair) -> Spread:
+    a, b, ratio = pair.a.timing, pair.b.timing, pair.ratio
     assert a is not None
     assert b is not None
-    one = a.median_us
-    return a.p10_us / one, a.p90_us / one, b.p10_us / one, b.p90_us / one
-
-
-def _bar(pair: Pair, spread: tuple[float, ...], axis: Axis, y: float) -> Bar:
-    ratio = pair.ratio
     assert ratio is not None
-    a_low, a_high, b_low, b_high = map(axis.at, spread)
-    return Bar(
-        label=f"Case {pair.a.index}",
-        y=y,
-        a_low=a_low,
-        a_high=a_high,
-        b_low=b_low,
-        b_high=b_high,
-        b_median=axis.at(ratio),
-        ratio=f"{ratio:.3f}",
-        text=f"Case {pair.a.index}: ratio {ratio:.4g}, B took {in_words(ratio)}",
+    label, one = f"Case {pair.a.index}", a.median_us
+    return Spread(
+        label=label,
+        a=(a.p10_us / one, a.p90_us / one),
+        b=(b.p10_us / one, b.p90_us / one),
+        ratio=ratio,
+        text=f"{label}: ratio {ratio:.4g}, B took {in_words(ratio)}",
     )

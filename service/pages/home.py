@@ -73,7 +73,7 @@ async def _home(
         "errors": _errors(error) if error else {},
         "kernels": _plain(*(name for each in PROBLEMS.values() for name in each.kernels)),
         "problems": _plain(*PROBLEMS),
-        "modes": [("", "what fits"), *_plain(*Mode)],
+        "modes": [("", "what fits"), *_plain(*(mode for mode in Mode if mode is not Mode.COMPARE))],
         "devices": _plain(*DEVICES, *(name for worker in workers for name in worker.serves)),
     }
     status = 200 if error is None else 422 if isinstance(error, InvalidSubmission) else 429

@@ -7,11 +7,13 @@ from fastapi.responses import RedirectResponse
 
 from contract.job import Job, JobState, JobSummary
 from contract.submission import Mode
+from contract.verdict import CaseResult, ComparedCase, Verdict
 from service.access import job_of
 from service.dependencies import Operating, Queue, Reader, Submitter
+from service.pages.comparing import decided, intervals_of
 from service.pages.render import page
 from service.pages.roofline import roofline_of
-from service.pages.samples import samples_of
+from service.pages.samples import Histograms, histograms, samples_of
 from service.routes_jobs import Filters, jobs_seen
 from service.routes_jobs import cancel as cancel_job
 from service.views import Links, with_paths
@@ -25,7 +27,7 @@ _STEPS = {
     Mode.COMPILE: (("starting", "Starting a compiler"), ("compiling", "Compiling")),
     Mode.TEST: (*_RUN, ("testing", "Testing")),
 }
-_OTHER_STEPS = (*_RUN, ("testing benchmarking", "Testing and timing"))
+_OTHER_STEPS = (*_RUN, ("testing benchmarking comparing", "Testing and timing"))
 
 
 @router.get("/{job_id}")
@@ -37,6 +39,7 @@ async def job(job_id: str, queue: Queue, operations: Operating, caller: Reader) 
     lines = await _source(queue, found)
     steps = (("queued", "Queued"), *_STEPS.get(found.mode, _OTHER_STEPS), ("", "Verdict"))
     cases = verdict.cases if verdict else ()
+    compared = verdict.compared if verdict else None
     shares = [c.timing.fraction_of_speed_of_light for c in cases if c.timing]
     shares = [share for share in shares if share]
     queued = found.state is JobState.QUEUED
@@ -56,7 +59,10 @@ async def job(job_id: str, queue: Queue, operations: Operating, caller: Reader) 
         "slowest": min(shares, default=None),
         "fastest": max(shares, default=None),
         "roofline": roofline_of(verdict) if verdict else None,
-        "samples": samples_of(verdict) if verdict else None,
+        "samples": _samples(verdict) if verdict else None,
+        "intervals": intervals_of(compared) if compared else None,
+        "both": _both(verdict) if verdict else (),
+        "decided": decided,
         "source": None if lines is None else lines[:SOURCE_LINES],
         "source_cut": lines is not None and len(lines) > SOURCE_LINES,
         "others": _likely_first(found, others),
@@ -75,6 +81,22 @@ async def _source(queue: Queue, job: Job) -> Sequence[str] | None:
     """Return the lines of the file, None for a built-in kernel."""
     source = None if job.sha256 is None else await queue.source(job.id)
     return None if source is None else source.decode(errors="replace").splitlines()
+
+
+def _samples(verdict: Verdict) -> Histograms | None:
+    """Return the picture of samples, of A and B back to back where there is a B."""
+    if verdict.compared is None:
+        return samples_of(verdict)
+    sides = [(("A", a), ("B", case.b)) for a, case in _both(verdict)]
+    return histograms("Samples of each case, A above and B below", sides)
+
+
+def _both(verdict: Verdict) -> Sequence[tuple[CaseResult, ComparedCase]]:
+    """Return the cases of a comparison: what was found of A, and the rest."""
+    found = {case.index: case for case in verdict.cases}
+    return (
+        [(found[each.index], each) for each in verdict.compared.cases] if verdict.compared else []
+    )
 
 
 def _likely_first(job: Job, others: Sequence[JobSummary]) -> Sequence[JobSummary]:

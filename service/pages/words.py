@@ -19,6 +19,7 @@ STAGES = {
     "importing": "Importing the file",
     "testing": "Testing",
     "benchmarking": "Benchmarking",
+    "comparing": "Comparing",
     "compiling": "Compiling",
 }
 
@@ -89,7 +90,10 @@ def distribution(value: Distribution) -> str:
 
 def what(job: Job) -> str:
     """Return what a job runs: a file, or a built-in kernel."""
-    return job.filename or f"{job.kernel} (built in)"
+    one = job.filename or f"{job.kernel} (built in)"
+    if job.other is None:
+        return one
+    return f"{one} against {job.other.filename or f'{job.other.kernel} (built in)'}"
 
 
 def rest(summary: str, outcome: str) -> str:

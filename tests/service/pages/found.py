@@ -10,6 +10,8 @@ from contract.queue import JobQueue
 from contract.submission import Mode, Submission, official_cases
 from contract.verdict import (
     CaseResult,
+    Compared,
+    ComparedCase,
     Environment,
     Incorrect,
     Log,
@@ -21,6 +23,7 @@ from contract.verdict import (
 from kernels.measurement import Comparison, Range, Telemetry, Timing, Worst
 from kernels.problem import Case
 from kernels.roofline import speed_of_light_us
+from kernels.turns import Ratio
 
 PROBLEM = PROBLEMS["nvfp4_group_gemm"]
 GPU = "NVIDIA H200"
@@ -113,6 +116,14 @@ def clocked(verdict: Passed, mhz: float, held: tuple[str, ...]) -> Passed:
 
 V1 = timed((412, 190, 61, 38.4), "one", review=(ReviewFlag(line=4, word="ctypes", why="C code"),))
 V2 = timed((371, 186, 55, 38.3), "two")
+
+
+def in_turns(ratio: float, decision: str) -> Passed:
+    """A comparison of V1 and V2 as mode `compare` finds it."""
+    found = Ratio(ratio, ratio * 0.995, ratio * 1.005, 100, decision)
+    cases = tuple(ComparedCase(index=b.index, b=b, ratio=found) for b in V2.cases)
+    compared = Compared(overall=found, cases=cases, log=Log(stdout="B speaks\n", stdout_bytes=9))
+    return V1.model_copy(update={"compared": compared})
 
 
 def hostile() -> Incorrect:

@@ -5,9 +5,9 @@ import pytest
 from contract.verdict import Passed
 from service.pages import difference as module
 from service.pages.cautions import of_times
-from service.pages.comparing import geomean_ratio, in_words, pairs_of, ratios_of
+from service.pages.comparing import geomean_ratio, in_words, intervals_of, pairs_of, ratios_of
 from service.pages.difference import difference
-from tests.service.pages.found import FILE, V1, V2, clocked, finished, hostile, timed
+from tests.service.pages.found import FILE, V1, V2, clocked, finished, hostile, in_turns, timed
 from tests.service.pages.test_pages import page_at
 
 
@@ -101,6 +101,29 @@ def test_clocks_that_were_held_down_or_apart_are_told():
     assert "at 1980 MHz for A and at 1700 MHz for B" in said
     assert "clocks of A" not in said
     assert list(of_times(pairs_of(free, free))) == []
+
+
+@pytest.mark.parametrize(
+    ("ratio", "decision", "heading"),
+    [
+        (0.93, "faster", "B is faster"),
+        (1.06, "slower", "B is slower"),
+        (1.001, "no_difference", "No difference"),
+    ],
+)
+async def test_a_comparison_in_turns_says_what_was_decided(http, queue, ratio, decision, heading):
+    job = await finished(queue, in_turns(ratio, decision))
+    text = await page_at(http, f"/jobs/{job}")
+    assert f'<h2 id="compared-title">{heading}</h2>' in text
+    assert "with intervals of 99 percent" in text
+    assert "A above and B below" in text
+    assert "B speaks" in text
+    chart = intervals_of(in_turns(ratio, decision).compared)
+    assert [bar.label for bar in chart.bars] == ["All cases", *(f"Case {at}" for at in range(4))]
+    for bar in chart.bars:
+        assert bar.b_low < bar.b_median < bar.b_high
+        beside = bar.b_high < bar.a_low or bar.b_low > bar.a_high
+        assert beside == (decision != "no_difference")
 
 
 async def test_a_difference_has_the_numbers_of_both_files():
