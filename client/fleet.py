@@ -16,8 +16,10 @@ WORKER_GRACE_S = 45.0
 """More than a worker gives its running job, so that it can still put the job back."""
 
 
-def worker_specs(gpus: str, count: int | None, redis_url: str) -> list[Spec]:
+def worker_specs(gpus: str, count: int | None, redis_url: str, name: str = "worker") -> list[Spec]:
     """Return what to start: one worker for each GPU named, or `count` where there is no GPU.
+
+    `name` is the first part of the names of their logs.
 
     Raises:
         UsageError: a GPU that is named is not here, or there are not enough for `count`.
@@ -33,7 +35,7 @@ def worker_specs(gpus: str, count: int | None, redis_url: str) -> list[Spec]:
     )
     return [
         Spec(
-            f"worker-{number}",
+            f"{name}-{number}",
             python("worker.main"),
             inherited(HALFBYTE_QUEUE_REDIS_URL=redis_url, **gpu),
             WORKER_GRACE_S,
@@ -47,7 +49,7 @@ def serve(gpus: str, redis_url: str, logs: Path) -> None:
     """Keep one worker a GPU alive until a signal asks to stop; raises as `worker_specs` does."""
     if not chosen(gpus):
         raise UsageError(f"--gpus {gpus}: there is no GPU here; without --gpus one worker starts")
-    specs = worker_specs(gpus, None, redis_url)
+    specs = worker_specs(gpus, None, redis_url, "gpu-worker")
     logs.mkdir(parents=True, exist_ok=True)
     supervisor = Supervisor(logs)
     with HeldSignals() as signals:
