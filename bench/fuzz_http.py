@@ -5,7 +5,7 @@
 Schemathesis draws requests, right and wrong ones, and sequences of them, and holds the answers to
 /openapi.json. Ends with 1 where an answer was not as described, where one was a 5xx that is no 503,
 or where the service logged an error or ended. What it found and how to send it again is printed:
-add it to tests/service/test_found.py.
+add it to tests/service/test_errors.py.
 """
 
 import argparse
