@@ -44,10 +44,13 @@ def verbose_allclose(
 def make_match_reference(
     reference: Callable[[Any], Any], rtol: float = 1e-05, atol: float = 1e-08
 ) -> Callable[[Any, Any], tuple[bool, str]]:
-    """Return a function that compares an output, tensor by tensor, with a reference's."""
+    """Return a function that compares an output, one tensor or several, with a reference's."""
 
     def check(data: Any, output: Any) -> tuple[bool, str]:  # noqa: ANN401
         expected = reference(data)
+        if isinstance(expected, torch.Tensor):
+            lines = verbose_allclose(output, expected, rtol, atol)
+            return not lines, "; ".join(lines)
         if len(output) != len(expected):
             return False, f"{len(output)} tensors, expected {len(expected)}"
         for index, (ours, theirs) in enumerate(zip(output, expected, strict=True)):
