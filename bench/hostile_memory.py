@@ -19,7 +19,7 @@ from pathlib import Path
 
 import httpx
 
-from client.api import HalfbyteClient
+from client.api import Halfbyte
 from client.up import Wanted, local
 from worker.process_tree import children
 
@@ -51,7 +51,7 @@ def sizes(pid: int) -> dict[str, int]:
     }
 
 
-def measure(client: HalfbyteClient, worker: int, rounds: int) -> list[dict[str, object]]:
+def measure(client: Halfbyte, worker: int, rounds: int) -> list[dict[str, object]]:
     """Send the candidates in turn; return the sizes after each."""
     (judge,) = children(worker)
     rows: list[dict[str, object]] = []
@@ -90,7 +90,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="halfbyte-bench-") as folder:
         wanted = Wanted(Path(folder), "127.0.0.1", 0, None, 1)
-        with local(wanted) as everything, HalfbyteClient(everything.url) as client:
+        with local(wanted) as everything, Halfbyte(everything.url) as client:
             (worker,) = httpx.get(f"{everything.url}/v1/workers").json()["workers"]
             rows = measure(client, worker["pid"], options.rounds)
     result = {

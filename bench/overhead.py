@@ -19,7 +19,7 @@ from pathlib import Path
 
 import httpx
 
-from client.api import HalfbyteClient
+from client.api import Halfbyte
 from client.up import Wanted, local
 from client.wire import CaseRequest
 
@@ -33,7 +33,7 @@ CASE: CaseRequest = {"m": [16], "n": [16], "k": [16]}
 STAGES = ("queued", "running", "starting", "importing", "testing", "finished")
 
 
-def stage_times_ms(client: HalfbyteClient, job: str) -> dict[str, float]:
+def stage_times_ms(client: Halfbyte, job: str) -> dict[str, float]:
     """Return the time of the first event of each stage, as milliseconds of the epoch."""
     times: dict[str, float] = {}
     for event in client.events(job):
@@ -43,7 +43,7 @@ def stage_times_ms(client: HalfbyteClient, job: str) -> dict[str, float]:
     return times
 
 
-def measure(client: HalfbyteClient, jobs: int, pause_s: float) -> list[dict[str, float]]:
+def measure(client: Halfbyte, jobs: int, pause_s: float) -> list[dict[str, float]]:
     """Send the job `jobs` times and return what each stage took, in milliseconds."""
     rows = []
     for _ in range(jobs):
@@ -78,7 +78,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="halfbyte-bench-") as folder:
         wanted = Wanted(Path(folder), "127.0.0.1", 0, None, 1)
-        with local(wanted) as everything, HalfbyteClient(everything.url) as client:
+        with local(wanted) as everything, Halfbyte(everything.url) as client:
             rows = measure(client, options.jobs, options.pause_s)
             (worker,) = httpx.get(f"{everything.url}/v1/workers").json()["workers"]
     result = {

@@ -1,4 +1,4 @@
-"""HalfbyteClient: the HTTP interface as typed methods, for the command and for other programs."""
+"""Halfbyte: the HTTP interface as typed methods, for the command and for other programs."""
 
 import base64
 import secrets
@@ -19,7 +19,7 @@ MAX_WAIT_S = 60
 """The longest wait that the service holds one request for."""
 
 
-class HalfbyteClient(Transport):
+class Halfbyte(Transport):
     """Jobs, workers and the queue of one service."""
 
     def submit_sizes(
@@ -113,6 +113,11 @@ class HalfbyteClient(Transport):
     def log(self, job: str) -> bytes:
         """Return what the candidate printed, as far as it was kept."""
         return self._send(self._http.build_request("GET", self._url(job, "/log"))).content
+
+    def artifact(self, job: str, name: str) -> bytes:
+        """Return a text that the job left behind: PTX, SASS, the report of a profiler."""
+        path = f"/artifacts/{quote(name, safe='')}"
+        return self._send(self._http.build_request("GET", self._url(job, path))).content
 
     def queue(self) -> QueueView:
         """Return how many jobs wait, and for how long."""

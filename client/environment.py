@@ -11,7 +11,20 @@ def inherited(**extra: str) -> dict[str, str]:
 
 def default_data_dir() -> Path:
     """Return `$XDG_STATE_HOME/halfbyte`, or `~/.local/state/halfbyte` where that is not set."""
-    state_home = os.environ.get("XDG_STATE_HOME", "")
+    return _base("XDG_STATE_HOME", ".local/state") / "halfbyte"
+
+
+def set_here(name: str) -> str | None:
+    """Return a variable, None where it is not set or empty."""
+    return os.environ.get(name) or None
+
+
+def config_home() -> Path:
+    """Return `$XDG_CONFIG_HOME`, or `~/.config` where that is not set."""
+    return _base("XDG_CONFIG_HOME", ".config")
+
+
+def _base(variable: str, beneath_home: str) -> Path:
     # The specification says that a relative path there is to be ignored.
-    base = Path(state_home) if state_home.startswith("/") else Path.home() / ".local" / "state"
-    return base / "halfbyte"
+    given = os.environ.get(variable, "")
+    return Path(given) if given.startswith("/") else Path.home() / beneath_home

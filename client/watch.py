@@ -10,7 +10,7 @@ from rich.status import Status
 from rich.text import Text
 
 from client import render
-from client.api import HalfbyteClient
+from client.api import Halfbyte
 from client.errors import OUR_FAULT, ServiceFailed, Unreachable
 from client.sse import Event
 from client.terminal import console, plain
@@ -30,7 +30,7 @@ def exit_code(view: JobView) -> int:
     return PASSED if verdict["outcome"] == "passed" else KERNEL_FAULT
 
 
-def changes(client: HalfbyteClient, view: JobView) -> Iterator[JobView]:
+def changes(client: Halfbyte, view: JobView) -> Iterator[JobView]:
     """Yield the job as it is, then whenever something happened, and last as it ended."""
     job, seen = view["id"], ""
     while view["state"] not in ENDED:
@@ -56,7 +56,7 @@ def _after(view: JobView, event: Event) -> JobView:
     return {**view, "state": state, "position": None, "progress": None}
 
 
-def follow(client: HalfbyteClient, view: JobView, as_json: bool) -> int:
+def follow(client: Halfbyte, view: JobView, as_json: bool) -> int:
     """Show progress on stderr and the end on stdout; return the exit code.
 
     Ctrl-C, and a service that is gone for good, leave the job alone.
@@ -92,7 +92,7 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
-def _shown_to_the_end(client: HalfbyteClient, view: JobView, quiet: bool) -> JobView:
+def _shown_to_the_end(client: Halfbyte, view: JobView, quiet: bool) -> JobView:
     err = console(stderr=True)
     live = err.is_terminal and not quiet
     with Status("", console=err) if live else nullcontext() as spinner:

@@ -13,13 +13,15 @@ import typer
 from client.child import become, python
 from client.datadir import redis_url_of
 from client.environment import inherited
-from client.leaderboard import delete_result, disqualify, reinstate, webhook
-from client.options import Data, Redis
+from client.errors import UsageError
+from client.leaderboard_tables import microseconds, when
+from client.option_groups import grouped
+from client.options import Data, Json, Redis, Service
+from client.terminal import console, plain
+from client.watch import print_json
+from client.wire import HistoryResult
 
 app = typer.Typer(help="What only whoever runs the service may do.", no_args_is_help=True)
-for decide in (disqualify, reinstate, webhook):
-    app.command()(decide)
-app.command("delete-result")(delete_result)
 keys = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 app.add_typer(keys, name="key")
 
@@ -32,6 +34,8 @@ class Role(StrEnum):
     ADMIN = "admin"
 
 
+Job = Annotated[str, typer.Argument(metavar="JOB", help="The ranked job: `leaderboard` shows it.")]
+Reason = Annotated[str, typer.Option(help="Why: everybody who sees the result sees it.")]
 Name = Annotated[str, typer.Argument(help="Who its jobs belong to; several keys may share one.")]
 
 
@@ -66,6 +70,64 @@ def list_keys(data: Data, redis: Redis = None) -> None:
 def callback_secret(name: Name, data: Data, redis: Redis = None) -> None:
     """Print what the callbacks of a name's jobs are signed with; without keys it is `anonymous`."""
     _become(data, redis, "callback-secret", "--", name)
+
+
+@app.command()
+@grouped
+def disqualify(*, job: Job, reason: Reason, service: Service, as_json: Json = False) -> None:
+    """Take a result off the leaderboard; its owner's next best takes the place."""
+    with service.leaderboards() as client:
+        _decided("disqualified", client.disqualify(job, reason), as_json)
+
+
+@app.command()
+@grouped
+def reinstate(*, job: Job, reason: Reason, service: Service, as_json: Json = False) -> None:
+    """Let a disqualified result count again."""
+    with service.leaderboards() as client:
+        _decided("reinstated", client.reinstate(job, reason), as_json)
+
+
+@app.command("delete-result")
+@grouped
+def delete_result(*, job: Job, reason: Reason, service: Service, as_json: Json = False) -> None:
+    """Forget a result, for good."""
+    with service.leaderboards() as client:
+        _decided("deleted", client.delete_result(job, reason), as_json)
+
+
+@app.command()
+@grouped
+def webhook(
+    *,
+    address: Annotated[
+        str | None, typer.Argument(metavar="[ADDRESS]", help="Post there; without one: show.")
+    ] = None,
+    off: Annotated[bool, typer.Option("--off", help="Post no more.")] = False,
+    service: Service,
+    as_json: Json = False,
+) -> None:
+    """Have every ranked verdict posted to an address, signed with your callback secret."""
+    if off and address:
+        raise UsageError("--off takes no address")
+    with service.leaderboards() as client:
+        if off:
+            client.unset_webhook()
+            return
+        hook = client.set_webhook(address) if address else client.webhook()
+    if as_json:
+        print_json(hook)
+    else:
+        said = f"{hook['url']}, signed for {hook['name']}, since {when(hook['since'])}"
+        console().print(plain(said))
+
+
+def _decided(what: str, result: HistoryResult, as_json: bool) -> None:
+    if as_json:
+        print_json(result)
+        return
+    score = microseconds(result["geomean_us"])
+    console().print(plain(f"{what}: {result['owner']}, {score} us on {result['device']}"))
 
 
 def _become(data: Data, redis: str | None, *arguments: str) -> None:

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from client import transport
-from client.api import HalfbyteClient
+from client.api import Halfbyte
 from client.errors import Refused, ServiceFailed, Unreachable
 from tests.client.answers import EVENTS, JOB, JOBS, ONE, Answer, finished, job, problem, stream
 from tests.client.conftest import ToldService, body_of
@@ -18,7 +18,7 @@ AWAY = problem(503, "the queue is away", **{"Retry-After": "0"})
 
 @pytest.fixture
 def client(service: ToldService):
-    with HalfbyteClient(service.url, patience_s=5) as client:
+    with Halfbyte(service.url, patience_s=5) as client:
         yield client
 
 
@@ -68,7 +68,7 @@ def test_what_asks_for_no_repetition_is_not_repeated(client, service, status):
 def test_patience_ends(service):
     service.tell("GET", ONE, problem(503, "away", **{"Retry-After": "0"}))
     with (
-        HalfbyteClient(service.url, patience_s=0.5) as client,
+        Halfbyte(service.url, patience_s=0.5) as client,
         pytest.raises(ServiceFailed, match="away"),
     ):
         client.get(JOB)
@@ -101,7 +101,7 @@ def test_a_service_that_comes_late_is_reached():
     try:
         with socket.socket() as late:
             late.bind(("127.0.0.1", 0))
-            with HalfbyteClient(f"http://127.0.0.1:{late.getsockname()[1]}") as client:
+            with Halfbyte(f"http://127.0.0.1:{late.getsockname()[1]}") as client:
                 assert client.get(JOB) == {"id": "x"}
     finally:
         transport.log.removeHandler(opening)
@@ -109,7 +109,7 @@ def test_a_service_that_comes_late_is_reached():
 
 def test_nobody_there_is_an_error_that_names_the_address():
     with (
-        HalfbyteClient("http://127.0.0.1:1", patience_s=0) as client,
+        Halfbyte("http://127.0.0.1:1", patience_s=0) as client,
         pytest.raises(Unreachable, match=r"no answer from http://127.0.0.1:1: .*refused"),
     ):
         client.get(JOB)
@@ -140,7 +140,7 @@ def test_an_answer_that_is_no_json_is_the_services_fault(client, service):
 
 def test_the_key_is_a_bearer_token_and_ids_are_quoted(service):
     service.tell("GET", "/v1/jobs/a%2F..%3Fb", Answer(200, finished()))
-    with HalfbyteClient(service.url + "/", key="hb_secret") as client:
+    with Halfbyte(service.url + "/", key="hb_secret") as client:
         client.get("a/..?b", wait=500)
     (request,) = service.requests
     assert request.headers["Authorization"] == "Bearer hb_secret"
@@ -185,4 +185,4 @@ def test_a_refused_stream_is_a_refusal(client, service):
 @pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://host", "http://", "http://[::1"])
 def test_an_address_that_is_none_is_refused(url):
     with pytest.raises(ValueError, match="address"):
-        HalfbyteClient(url)
+        Halfbyte(url)

@@ -1,0 +1,53 @@
+"""`halfbyte queue`, `workers` and `drain`: how the service is."""
+
+from typing import Annotated
+
+import typer
+
+from client import operations
+from client.option_groups import grouped
+from client.options import Json, Service
+from client.terminal import console, plain
+from client.watch import print_json
+
+
+@grouped
+def queue(*, service: Service, as_json: Json = False) -> None:
+    """Show how many jobs wait, by device and mode, and for how long."""
+    with service.client() as client:
+        view = client.queue()
+    if as_json:
+        print_json(view)
+        return
+    if view["lines"]:
+        console().print(operations.queue_table(view))
+    console().print(operations.queue_summary(view))
+
+
+@grouped
+def workers(*, service: Service, as_json: Json = False) -> None:
+    """List the live workers."""
+    with service.client() as client:
+        live = client.workers()
+    if as_json:
+        print_json(live)
+    elif live["workers"]:
+        console().print(operations.workers_table(live["workers"]))
+    else:
+        console(stderr=True).print("no workers")
+
+
+@grouped
+def drain(
+    *,
+    worker: Annotated[str, typer.Argument(metavar="WORKER", help="Its id: `halfbyte workers`.")],
+    service: Service,
+    as_json: Json = False,
+) -> None:
+    """Have a worker take no further job and end; its running one has its grace time."""
+    with service.client() as client:
+        drained = client.drain(worker)
+    if as_json:
+        print_json(drained)
+    else:
+        console().print(f"{plain(drained['id'])} drains: it hears of it within a heartbeat")

@@ -1,0 +1,62 @@
+"""Leaderboards as tables for people. Programs read `--json`."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from client.terminal import plain
+from client.wire import Board, Entry, HistoryResult
+
+
+def boards_table(boards: Sequence[Board]) -> Table:
+    """Return one row a board."""
+    table = _table("problem", "device", "owners", "best us", "owner")
+    for board in boards:
+        best = board["best"]
+        table.add_row(
+            *_texts(board["problem"], board["device"], str(board["entries"])),
+            *_texts(microseconds(best["geomean_us"]), best["owner"]),
+        )
+    return table
+
+
+def entries_table(entries: Sequence[Entry]) -> Table:
+    """Return one row an owner, the best first."""
+    table = _table("rank", "time us", "owner", "sent", "job")
+    for each in entries:
+        rank, score = str(each["rank"]), microseconds(each["geomean_us"])
+        table.add_row(*_texts(rank, score, each["owner"], when(each["created_at"]), each["job"]))
+    return table
+
+
+def history_table(results: Sequence[HistoryResult]) -> Table:
+    """Return one row a result, the newest first."""
+    table = _table("sent", "time us", "job", "disqualified")
+    for each in results:
+        why = each["disqualified"]["reason"] if each["disqualified"] else ""
+        sent, score = when(each["created_at"]), microseconds(each["geomean_us"])
+        table.add_row(*_texts(sent, score, each["job"], why))
+    return table
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        right = name in ("rank", "time us", "best us", "owners")
+        table.add_column(name, justify="right" if right else "left", no_wrap=name != "disqualified")
+    return table
+
+
+def _texts(*cells: str) -> list[Text]:
+    return [Text(plain(cell)) for cell in cells]
+
+
+def microseconds(time_us: float) -> str:
+    """Return a score in microseconds, to the nanosecond."""
+    return f"{time_us:.3f}"
+
+
+def when(time: str) -> str:
+    """Return a time of the service to the second."""
+    return time[:19].replace("T", " ")
