@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from client.tables import BAD, STYLES, cases_table, kernels_table
+from client.tables import BAD, STYLES, cases_table, kernels_table, profile_table
 from client.terminal import plain, plain_lines, shortened
 from client.wire import CaseResult, JobListItem, JobView, Log, Verdict
 
@@ -91,11 +91,30 @@ def _verdict(verdict: Verdict, mode: str) -> Iterator[RenderableType]:
         yield Text()
         yield kernels_table(verdict["kernels"])
         yield Text("PTX and SASS: the links of each kernel in --json", style=DIM)
+    yield from _profile(verdict)
     score = verdict.get("score")
     if score:
         yield Text(f"score: {score['geomean_us']:.3f} us (geometric mean of the medians)")
     yield from _log(verdict["log"])
     yield Text()
+
+
+def _profile(verdict: Verdict) -> Iterator[RenderableType]:
+    """Say what a profiler saw, and which ranked times it doubts."""
+    profile = verdict.get("profile")
+    if profile:
+        yield Text()
+        if profile["kernels"]:
+            yield profile_table(profile["kernels"])
+        note = f": {_sentence(profile['note'])}" if profile["note"] else ""
+        yield Text(f"seen by {plain(profile['tool'])}{note}", style=DIM)
+    for case in verdict.get("audit") or ():
+        if case["exceeds"]:
+            yield Text(
+                f"audit: kernels of case {case['case']} take {case['kernels_us']:.2f} us by ncu, "
+                f"its time is {case['median_us']:.2f} us",
+                style=BAD,
+            )
 
 
 def _headed(word: str, style: str, sentence: str) -> Text:

@@ -1,4 +1,4 @@
-"""The tables of a verdict: its cases, its compiled kernels."""
+"""The tables of a verdict: its cases, its kernels."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from client.terminal import plain
-from client.wire import CaseResult, CompiledKernel
+from client.wire import CaseResult, CompiledKernel, ProfiledKernel
 
 GROUPS_SHOWN = 4
 STYLES = {"passed": "bold green", "not run": "dim"}
@@ -83,6 +83,31 @@ def kernels_table(kernels: Sequence[CompiledKernel]) -> Table:
             Text("yes" if kernel["tma"] else "no"),
         )
     return table
+
+
+def profile_table(kernels: Sequence[ProfiledKernel]) -> Table:
+    """Return one row a launch of a kernel."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("case", no_wrap=True)
+    table.add_column("kernel", overflow="fold")
+    for name in ("us", "registers", "shared B", "occupancy", "GB/s", "tensor cores"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for kernel in kernels:
+        table.add_row(
+            Text(str(kernel["case"])),
+            Text(plain(kernel["name"])),
+            Text(f"{kernel['duration_us']:.2f}"),
+            _figure(kernel["registers"], "d"),
+            _figure(kernel["shared_bytes"], "d"),
+            _figure(kernel["occupancy"], ".0%"),
+            _figure(kernel["gbytes_per_s"], ".0f"),
+            _figure(kernel["tensor_pipe"], ".0%"),
+        )
+    return table
+
+
+def _figure(value: float | None, form: str) -> Text:
+    return Text("-" if value is None else format(value, form))
 
 
 def short(sizes: Sequence[int]) -> str:

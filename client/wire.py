@@ -92,7 +92,7 @@ class Log(TypedDict):
 
 
 class CompiledKernel(TypedDict):
-    """One kernel of a compile or profile job."""
+    """One kernel of a compile job."""
 
     name: str
     target: str
@@ -101,6 +101,39 @@ class CompiledKernel(TypedDict):
     spill_bytes: int
     shared_bytes: int
     tma: bool
+    links: dict[str, str]
+
+
+class AuditedCase(TypedDict):
+    """A ranked time beside the kernels of one call."""
+
+    case: int
+    median_us: float
+    kernels_us: float
+    exceeds: bool
+
+
+class ProfiledKernel(TypedDict):
+    """One launch of a kernel under a profiler; None is what it does not tell."""
+
+    case: int
+    name: str
+    duration_us: float
+    registers: int | None
+    shared_bytes: int | None
+    occupancy: float | None
+    theoretical_occupancy: float | None
+    gbytes_per_s: float | None
+    tensor_pipe: float | None
+
+
+class Profile(TypedDict):
+    """What a profiler saw."""
+
+    tool: str
+    note: str | None
+    kernels: list[ProfiledKernel]
+    links: dict[str, str]
 
 
 class Score(TypedDict):
@@ -124,6 +157,8 @@ class Verdict(TypedDict):
     seed: str | None
     reproduce: str | None
     kernels: list[CompiledKernel]
+    profile: NotRequired[Profile | None]
+    audit: NotRequired[list[AuditedCase] | None]
 
 
 class Fault(TypedDict):

@@ -17,7 +17,7 @@ from torch.autograd import profiler as autograd_profiler
 
 from kernels.layout import Layout, handed_over
 from kernels.operands import draw
-from kernels.problem import Case, ConstantOperands, Problem
+from kernels.problem import SEED_BITS, Case, ConstantOperands, Problem
 from kernels.problems import PROBLEMS
 from worker.ground import Image
 from worker.ncu import MOST_KERNELS
@@ -71,12 +71,13 @@ def called(
     candidate: Candidate, problem: Problem, cases: list[Case], seed: int, look: Look
 ) -> str | None:
     """Call all cases, each with a look at its second call; return what went wrong."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     for index, case in enumerate(cases):
-        operands = draw(case, seed, case.distribution, problem)
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        image = Image.load(Layout.of(problem, case), operands, device)
-        data, given = handed_over(problem, image.slot.groups)
-        for looking in (nothing(), look(index)):
+        for number, looking in enumerate((nothing(), look(index))):
+            # Other operands, elsewhere: what is remembered of the first call is not seen twice.
+            operands = draw(case, (seed + number) % 2**SEED_BITS, case.distribution, problem)
+            image = Image.load(Layout.of(problem, case), operands, device)
+            data, given = handed_over(problem, image.slot.groups)
             answer = called_once(candidate, data, given, problem, looking)
             if answer.status is not Status.DONE:
                 return f"case {index}: {answer.text}"

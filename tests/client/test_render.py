@@ -201,3 +201,32 @@ def test_sizes_of_many_groups_are_abbreviated(sizes, shown):
 def test_a_job_that_nobody_takes_says_so_where_it_waits():
     lonely = job("queued", position=1, hint="no live worker takes\x1b[2J it")
     assert render.status(lonely) == "queued, number 1 in line; no live worker takes\\x1b[2J it"
+
+
+def test_a_profile_has_a_line_a_kernel_and_says_what_saw_it():
+    gemm = {
+        "case": 0, "name": "gemm\x1b[2J", "duration_us": 81.5, "registers": 168,
+        "shared_bytes": 99328, "occupancy": 0.3125, "gbytes_per_s": 2150.2, "tensor_pipe": 0.44,
+    }  # fmt: skip
+    unknown = dict.fromkeys(gemm) | {"case": 1, "name": "split", "duration_us": 20.0}
+    profile = {"tool": "ncu", "note": None, "kernels": [gemm, unknown]}
+    lines = text_of(finished(profile=profile)).splitlines()
+    assert [line.split() for line in lines if "gemm" in line or "split" in line] == [
+        ["0", r"gemm\x1b[2J", "81.50", "168", "99328", "31%", "2150", "44%"],
+        ["1", "split", "20.00", *("-",) * 5],
+    ]
+    assert "seen by ncu" in lines
+
+
+def test_a_profile_without_kernels_says_why():
+    profile = {"tool": "torch", "note": "ncu is not installed on this worker", "kernels": []}
+    assert "seen by torch: ncu is not installed on this worker\n" in text_of(
+        finished(profile=profile)
+    )
+
+
+def test_only_a_ranked_time_that_is_doubted_is_told():
+    fine = {"case": 10, "median_us": 100.0, "kernels_us": 90.0, "exceeds": False}
+    text = text_of(finished(audit=[fine, {**fine, "case": 11, "kernels_us": 140, "exceeds": True}]))
+    assert "kernels of case 11 take 140.00 us by ncu, its time is 100.00 us" in text
+    assert "case 10" not in text
