@@ -1,12 +1,13 @@
 """Two jobs side by side: cases that belong together, ratios, and differences of files."""
 
+import asyncio
+
 import pytest
 
 from contract.verdict import Passed
-from service.pages import difference as module
 from service.pages.cautions import of_times
 from service.pages.comparing import geomean_ratio, in_words, intervals_of, pairs_of, ratios_of
-from service.pages.difference import difference
+from service.pages.difference import Differences
 from tests.service.pages.found import FILE, V1, V2, clocked, finished, hostile, in_turns, timed
 from tests.service.pages.test_pages import page_at
 
@@ -129,7 +130,7 @@ async def test_a_comparison_in_turns_says_what_was_decided(http, queue, ratio, d
 async def test_a_difference_has_the_numbers_of_both_files():
     a = "".join(f"line {number}\n" for number in range(1, 31)).encode()
     b = a.replace(b"line 15\n", b"line fifteen\nand more\n")
-    lines = await difference(a, b)
+    lines = await Differences().of(a, b)
     changed = [line for line in lines if line.kind not in ("same", "gap")]
     assert [tuple(line) for line in changed] == [
         ("removed", 15, None, "line 15"),
@@ -138,13 +139,14 @@ async def test_a_difference_has_the_numbers_of_both_files():
     ]
     assert [line.kind for line in lines if line.kind == "gap"] == ["gap", "gap"]
     assert [line.a for line in lines if line.kind == "same"] == [12, 13, 14, 16, 17, 18]
-    assert await difference(a, a) == []
-    assert await difference(b"\xff\n", b"\xfe\n") == []
+    assert await Differences().of(a, a) == []
+    assert await Differences().of(b"\xff\n", b"\xfe\n") == []
 
 
-async def test_files_made_to_be_hard_to_compare_are_given_up(monkeypatch):
-    monkeypatch.setattr(module, "LIMIT_S", 0.3)
+async def test_files_made_to_be_hard_to_compare_are_given_up_and_wait_for_each_other():
     # Few distinct lines, each below the share at which difflib takes them for junk.
     a = "".join(f"{number % 101}\n" for number in range(100_000)).encode()
     b = "".join(f"{number % 103}\n" for number in range(100_000)).encode()
-    assert await difference(a, b) is None
+    differences = Differences(at_once=1, limit_s=0.3)
+    assert await asyncio.gather(*(differences.of(a, b) for _ in range(4))) == [None] * 4
+    assert await Differences(at_once=1).of(b"a\n", b"a\n") == []

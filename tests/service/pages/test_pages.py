@@ -10,6 +10,7 @@ from contract.job import Fault, Progress
 from contract.keys import Role
 from contract.verdict import AuditedCase, HiddenCases, Profile, ProfiledKernel
 from service.pages.render import POLICY
+from service.settings import ServiceSettings
 from tests.service.conftest import serving
 from tests.service.pages.found import FILE, HOSTILE, V1, V2, clocked, finished, hostile, worker
 
@@ -334,3 +335,15 @@ async def test_who_may_only_look_is_offered_nothing_else(queue_settings, queue, 
         answer = await http.post("/jobs", headers=BROWSER | reader)
         assert answer.status_code == 403
         checked(answer)
+
+
+async def test_pages_stay_where_popcorn_cli_is_served_at_the_root(queue_settings, queue):
+    async with serving(queue_settings, ServiceSettings(popcorn_at_root=True)) as http:
+        for path in ("/", "/leaderboard", "/problems", "/compare"):
+            await page_at(http, path)
+        sent = (await http.post("/v1/jobs", json={})).json()["id"]
+        # Three words, as submissions of that client have; this one is ours.
+        answer = await http.post(f"/jobs/{sent}/cancel", headers=BROWSER)
+        assert answer.status_code == 303
+        assert "cancelled" in await page_at(http, f"/jobs/{sent}")
+        assert (await http.get("/leaderboards")).status_code == 200
