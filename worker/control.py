@@ -2,8 +2,9 @@
 
 The judge wakes the runner, which touches the device so that neither its code nor its context is
 cold, and says that it is awake. The judge then releases the call, and the runner is done with it. A
-socket's wake-up would blur the clock, so both sides spin. Each word belongs to its writer; what the
-runner writes is a claim, and the judge's own clock stops when it sees `finished`.
+socket's wake-up would blur the clock, so both sides spin; and the device itself waits for the last
+word, behind which the judge has enqueued the copy of the outputs. What the runner writes is a
+claim. The judge writes the last word too, where the runner does not.
 """
 
 import mmap
@@ -14,6 +15,7 @@ AWAKE: Final = 8
 RELEASED: Final = 16
 FINISHED: Final = 24
 """Words lie 64 bytes apart, so that the two sides do not fight for one cache line."""
+FINISHED_BYTE: Final = 8 * FINISHED
 PAGE_BYTES: Final = 256
 
 

@@ -5,12 +5,17 @@ with, fail across a pid namespace or another uid.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, cast
 
 import torch
 from cuda.bindings import driver
 
 HANDLE: Final = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+
+DEVICE_MAP: Final = 2
+"""CU_MEMHOSTREGISTER_DEVICEMAP."""
 
 
 class CudaError(Exception):
@@ -63,6 +68,30 @@ def attach_device(fd: int, size_bytes: int) -> torch.Tensor:
     """
     handle = _call(driver.cuMemImportFromShareableHandle(fd, HANDLE))
     return _tensor(_map(handle, size_bytes), size_bytes)
+
+
+@contextmanager
+def seen_by_device(address: int, size_bytes: int) -> Iterator[int]:
+    """Let the device read host memory while inside; yield the address that it has there.
+
+    Raises:
+        CudaError: the driver refuses.
+
+    """
+    _call(driver.cuMemHostRegister(address, size_bytes, DEVICE_MAP))
+    try:
+        yield int(_call(driver.cuMemHostGetDevicePointer(address, 0)))
+    finally:
+        _call(driver.cuMemHostUnregister(address))
+
+
+def wait_for_word(address: int, value: int) -> None:
+    """Have the device's current work wait until 8 bytes are `value`; the host goes on.
+
+    Meanwhile other processes have the device as if nothing waited.
+    """
+    equal = driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ
+    _call(driver.cuStreamWaitValue64(0, address, value, equal))
 
 
 def _location() -> Any:  # noqa: ANN401  (the bindings are untyped)

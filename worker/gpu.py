@@ -10,10 +10,11 @@ from typing import Any, Final
 import torch
 from cuda.bindings import driver
 
-from worker.arena import Arena, Piece, Place
-from worker.cuda_memory import DevicePiece
-from worker.ground import Image, get_device, put_device
+from worker.arena import Piece
+from worker.cuda_memory import DevicePiece, wait_for_word
+from worker.ground import get_device, put_device
 from worker.own_core import OwnCore
+from worker.road import InSlot
 
 LEAST_FLUSH_BYTES: Final = 256 << 20
 WARM_S: Final = 0.01
@@ -25,6 +26,8 @@ COVERS: Final = 8
 TOUCHES: Final = 3
 TOUCH_LIMIT_US: Final = 120.0
 """A tiny kernel on an idle device takes less; a switch of contexts takes more. One in three."""
+REGAIN_S: Final = 1.0
+"""From the done word to the copy behind it; a runner that has taken the word back is stopped."""
 HUNG_S: Final = 5.0
 SPARE_BYTES: Final = 768 << 20
 """What the context of a warm spare may take. About 560 MiB on an H200."""
@@ -57,11 +60,12 @@ class GpuGround:
         """Take the flush buffer: at least twice the L2, written after the operands."""
         properties = torch.cuda.get_device_properties(0)
         self.own_core = OwnCore(*_among_gpus(properties))
+        torch.set_num_threads(self.own_core.others)
         self.flush_bytes = max(LEAST_FLUSH_BYTES, 2 * properties.L2_cache_size)
         self._flush = torch.zeros(self.flush_bytes // 4, dtype=torch.int32, device="cuda")
         self._few = self._flush[:32]
-        self._begin, self._end, self._back = (
-            torch.cuda.Event(enable_timing=True) for _ in range(3)
+        self._begin, self._end, self._back, self._copied = (
+            torch.cuda.Event(enable_timing=True) for _ in range(4)
         )
 
     def piece(self, size_bytes: int) -> Piece:
@@ -89,21 +93,36 @@ class GpuGround:
         driver.cuCtxResetPersistingL2Cache()  # lines that were set to stay would outlive a flush
         return any(self._touch_us() <= TOUCH_LIMIT_US for _ in range(TOUCHES))
 
-    def cover(self, image: Image, arena: Arena, place: Place) -> None:
-        """Fill the device part of a slot, then flush the caches several times, and do not wait."""
+    def cover(self, slot: InSlot, word: int, token: int) -> None:
+        """Enqueue all of the judge's part of a call, and do not wait.
+
+        Operands, then flushes. Then the device is everybody's until the word at this address of its
+        own becomes the token; and then the device part of the slot is copied away.
+        """
         for _ in range(LEADS):
             self.flush()
         self._begin.record()
-        put_device(image, arena, place)
+        put_device(slot.image, slot.arena, slot.place)
         for _ in range(COVERS):
             self.flush()
         self._end.record()
+        wait_for_word(word, token)
+        self._few.add_(1)  # an event alone could be noted while somebody else has the device
+        self._back.record()
+        get_device(slot.after, slot.arena, slot.place)
+        self._copied.record()
 
-    def snapshot(self, after: Image, arena: Arena, place: Place) -> None:
-        """Copy the device part of a slot away as soon as the device is ours again."""
-        self._touch()
-        get_device(after, arena, place)
-        torch.cuda.synchronize()
+    def regain(self, write_word: Callable[[], None], stop_others: Callable[[], None]) -> bool:
+        """Wait until the slot was copied away; False where somebody had to be stopped for that."""
+        write_word()
+        deadline_s = time.monotonic() + REGAIN_S
+        while not self._copied.query():
+            if time.monotonic() > deadline_s:
+                stop_others()
+                write_word()
+                torch.cuda.synchronize()
+                return False
+        return True
 
     def spans(self) -> Spans:
         """Return what the events of the last call say."""
@@ -114,14 +133,9 @@ class GpuGround:
         """Write more than the L2 holds."""
         self._flush.add_(1)
 
-    def _touch(self) -> None:
-        """Note when the device was ours: behind a kernel, which cannot run before that."""
-        self._few.add_(1)
-        self._back.record()
-
     def _touch_us(self) -> float:
         started_ns = time.perf_counter_ns()
-        self._touch()
+        self._few.add_(1)
         torch.cuda.synchronize()
         return (time.perf_counter_ns() - started_ns) / 1e3
 

@@ -28,6 +28,11 @@ class OwnCore:
             self._outside = set(cores[:-judges])
         os.sched_setaffinity(0, self._outside)
 
+    @property
+    def others(self) -> int:
+        """How many cores are left for everybody else: more threads would wait for one another."""
+        return len(self._outside)
+
     def __enter__(self) -> None:
         """Move this thread to its own core."""
         os.sched_setaffinity(0, self._inside)

@@ -57,7 +57,12 @@ COMPILER_WORDS: Final = (
 )
 TOUCHES: Final = 3
 DESCRIPTORS: Final = 3
-MEMORY_WORDS: Final = ("can't allocate memory", "CUDA out of memory", "std::bad_alloc")
+MEMORY_WORDS: Final = (
+    "can't allocate memory",
+    "CUDA out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "std::bad_alloc",
+)
 
 Candidate = Callable[[object], object]
 

@@ -1,10 +1,13 @@
 """A call on a GPU, under the judge's clock."""
 
+from functools import partial
 from typing import Final
 
 from kernels.measurement import Calibration
+from worker.arena import CONTROL_BYTES
 from worker.blame import Failure
-from worker.control import ControlPage
+from worker.control import FINISHED_BYTE, ControlPage
+from worker.cuda_memory import seen_by_device
 from worker.gpu import GpuGround, Spans
 from worker.ground import get_host, put_host
 from worker.protocol import Status
@@ -15,7 +18,11 @@ WAKE_S: Final = 5.0
 
 
 class TimedRoad:
-    """On a GPU: the clock runs from the end of the cover until the device is ours again."""
+    """On a GPU: the clock runs from the end of the cover until the device is ours again.
+
+    It is the device's own clock, read by events of the judge; nothing that hosts do between is in
+    it but what the runner needs to see that its work has ended, and to say so.
+    """
 
     def __init__(self, ground: GpuGround, calibration: Calibration | None) -> None:
         """Without a calibration nothing is held against anybody: that is how one is made."""
@@ -24,10 +31,11 @@ class TimedRoad:
 
     def call(self, slot: InSlot, turn: Turn) -> tuple[End | Failure, float]:
         """Make a call from a core of our own."""
-        with self._ground.own_core:
-            return self._call(slot, turn)
+        page = slot.arena.host.tensor.data_ptr()
+        with self._ground.own_core, seen_by_device(page, CONTROL_BYTES) as address:
+            return self._call(slot, turn, address + FINISHED_BYTE)
 
-    def _call(self, slot: InSlot, turn: Turn) -> tuple[End | Failure, float]:
+    def _call(self, slot: InSlot, turn: Turn, word: int) -> tuple[End | Failure, float]:
         """Wake the runner, take the device back, fill and cover, release, and copy away."""
         runner = turn.runner
         control = ControlPage(slot.arena.host.mapping)
@@ -40,12 +48,16 @@ class TimedRoad:
         if not self._ground.take_back() and self._calibration is not None:
             return resident("it was not idle before a call"), 0.0
         put_host(slot.image, slot.arena, slot.place)
-        self._ground.cover(slot.image, slot.arena, slot.place)
-        with turn.clock:
-            finished = runner.release(token, control, turn.limit_s, turn.cancel_fd)
-        if finished is None:
-            return undone(turn, token, turn.limit_s), 0.0
-        self._ground.snapshot(slot.after, slot.arena, slot.place)
+        self._ground.cover(slot, word, token)
+        try:
+            with turn.clock:
+                finished = runner.release(token, control, turn.limit_s, turn.cancel_fd)
+            if finished is None:
+                return undone(turn, token, turn.limit_s), 0.0
+        finally:
+            regained = self._ground.regain(partial(control.finish, token), runner.destroy)
+        if not regained:
+            return Broke("it took back that it was done"), 0.0
         get_host(slot.after, slot.arena, slot.place)
         end = runner.answer(token, ANSWER_S, turn.cancel_fd)
         return self._judged(end, self._ground.spans(), len(slot.image.device))

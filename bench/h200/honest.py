@@ -6,6 +6,7 @@ Some compute no product: what is timed here need not be right.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from contract.submission import Limits
 from kernels.catalog import candidate_source
@@ -21,6 +22,7 @@ CASES = {
     "one_group": Case(m=(64,), n=(256,), k=(256,)),
     "two_groups": Case(m=(128,) * 2, n=(512,) * 2, k=(512,) * 2),
     "four_groups": Case(m=(128,) * 4, n=(1024,) * 4, k=(1024,) * 4),
+    "timed": Case(m=(256, 192), n=(2048, 2048), k=(2048, 2048)),
     **{f"official_{number}": case for number, case in enumerate(NVFP4_GROUP_GEMM.benchmarks, 1)},
 }
 NOTHING = b"""
@@ -101,6 +103,7 @@ SOURCES = {
     "pageable": PAGEABLE,
     "busy": BUSY,
     "portable": candidate_source("portable"),
+    "own_streams": Path("tests/candidates/gpu_honest_own_streams.py").read_bytes(),
 }
 
 
@@ -119,9 +122,11 @@ def calls_of(
         runner.close()
 
 
-def ready_runners(sandbox: Sandbox, device: Gpu, count: int) -> list[RunnerProcess]:
+def ready_runners(
+    sandbox: Sandbox, device: Gpu, count: int, limits: Limits | None = None
+) -> list[RunnerProcess]:
     """Start some at once, and wait for all: imports would disturb what is timed."""
-    runners = [RunnerProcess(sandbox, device.environment, Limits()) for _ in range(count)]
+    runners = [RunnerProcess(sandbox, device.environment, limits or Limits()) for _ in range(count)]
     never = os.eventfd(0)
     for runner in runners:
         runner.wait_ready(never)

@@ -3,7 +3,7 @@
 class: 12
 needs: gpu
 cases: timed
-reason: values
+reason: values or inputs_modified
 """
 
 import torch

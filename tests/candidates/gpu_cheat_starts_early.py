@@ -1,4 +1,4 @@
-"""Rejected: launches its work as soon as it sees operands arrive, before the call is released.
+"""Rejected or Incorrect: launches its work as soon as it sees operands arrive, before the call is released.
 
 A thread sees the linear scales appear in host memory and launches at once, on a stream of its own.
 When the call comes it only fills the time that a fast kernel would take. Its work still waits for
@@ -8,7 +8,7 @@ class: 9
 needs: gpu
 cases: timed
 mode: benchmark
-reason: resident_kernel or forged_clock or below_floor
+reason: values or resident_kernel or forged_clock or below_floor
 """
 
 import sys
