@@ -2,16 +2,29 @@
 
 import base64
 import secrets
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from pathlib import Path
+from typing import Self, cast
 from urllib.parse import quote
 
 import httpx
 
-from client.errors import Unreachable
+from client import config
+from client.answers import error_of, unreachable
+from client.errors import NotEnded, NoVerdict
 from client.sse import Event, events
-from client.transport import ANSWER_S, CONNECT_S, Transport, error_of
-from client.wire import CaseRequest, JobList, JobView, QueueView, Worker, Workers
+from client.transport import ANSWER_S, CONNECT_S, Transport
+from client.wire import (
+    ENDED,
+    CaseRequest,
+    JobList,
+    JobView,
+    QueueView,
+    Verdict,
+    Worker,
+    Workers,
+)
 
 SILENCE_S = 60.0
 """An event stream is taken for broken when nothing arrives for so long, comments included."""
@@ -20,7 +33,60 @@ MAX_WAIT_S = 60
 
 
 class Halfbyte(Transport):
-    """Jobs, workers and the queue of one service."""
+    """Jobs, workers and the queue of one service.
+
+    Results are the JSON of the service with types (client.wire), errors are those of client.errors.
+    """
+
+    @classmethod
+    def configured(cls, patience_s: float = 60.0) -> Self:
+        """Return a client of the service that the environment or a config file names.
+
+        Raises:
+            UsageError: a config file is wrong; the message names file and field.
+            ValueError: what it names is no address.
+
+        """
+        found = config.load()
+        return cls(found.url, found.key_for(found.url), patience_s)
+
+    def evaluate(
+        self,
+        file: Path,
+        cases: Sequence[CaseRequest] = (),
+        mode: str | None = None,
+        device: str | None = None,
+        problem: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Verdict:
+        """Have a kernel file evaluated, and return the verdict once there is one.
+
+        Raises:
+            NoVerdict: the job failed by a fault of ours, or was cancelled.
+            NotEnded: it goes on after `timeout_s` seconds.
+
+        """
+        job = self.submit_file(file.read_bytes(), file.name, cases, mode, device, problem)
+        job = self.wait(job["id"], timeout_s)
+        if job["verdict"] is None:
+            raise NoVerdict(job)
+        return job["verdict"]
+
+    def wait(self, job: str, timeout_s: float | None = None) -> JobView:
+        """Return the job once it has ended; asks in long polls, each held by the service.
+
+        Raises:
+            NotEnded: it goes on after `timeout_s` seconds.
+
+        """
+        ends = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            left_s = MAX_WAIT_S if ends is None else ends - time.monotonic()
+            view = self.get(job, max(left_s, 0))
+            if view["state"] in ENDED:
+                return view
+            if timeout_s is not None and left_s <= MAX_WAIT_S:
+                raise NotEnded(view, timeout_s)
 
     def submit_sizes(
         self,
@@ -92,7 +158,7 @@ class Halfbyte(Transport):
                     raise error_of(answer)
                 yield from events(answer.iter_lines())
         except httpx.TransportError as error:
-            raise Unreachable(self.url, error) from error
+            raise unreachable(self.url, error) from error
 
     def cancel(self, job: str) -> JobView:
         """Cancel the job, queued or running."""

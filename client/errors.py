@@ -3,14 +3,26 @@
 ClientError
     UsageError      what was asked for makes no sense; nothing was sent          exit code 2
     Unreachable     no answer, for as long as the client was patient             exit code 3
-    Refused         4xx: the request has to be changed                           exit code 2
-    ServiceFailed   5xx, or an answer that is no JSON: the service's own fault   exit code 3
+    NoVerdict       the job failed by a fault of ours, or was cancelled          exit code 3
+    NotEnded        the job has not ended in the time that there was             exit code 3
+    ApiError
+        Refused         4xx: the request, or the address, has to be changed      exit code 2
+        ServiceFailed   5xx, or an answer that makes no sense                    exit code 3
+
+Notes of an error say what to do about it.
 """
 
 from collections.abc import Mapping
 
+from client.wire import JobView
+
 USAGE = 2
 OUR_FAULT = 3
+OURS = "urn:halfbyte:problem:"
+KEY_HINT = (
+    "Show one by --key, HALFBYTE_KEY or a config file. Whoever runs the service makes them: "
+    "halfbyte admin key create NAME"
+)
 
 
 class ClientError(Exception):
@@ -28,10 +40,30 @@ class UsageError(ClientError):
 class Unreachable(ClientError):
     """Nothing answers at the address."""
 
-    def __init__(self, url: str, cause: Exception) -> None:
-        """Name the address and what happened last."""
-        super().__init__(f"no answer from {url}: {str(cause) or type(cause).__name__}")
-        self.add_note("Start a service here with `halfbyte up`, or name another one with --url.")
+    def __init__(self, url: str, reason: str, hint: str) -> None:
+        """Name the address, what happened last, and what to do about it."""
+        super().__init__(f"no answer from {url}: {reason}")
+        self.add_note(hint)
+
+
+class NoVerdict(ClientError):
+    """The job ended without a verdict: by a fault of ours, or because it was cancelled."""
+
+    def __init__(self, job: JobView) -> None:
+        """Take the job; its `error` says why."""
+        self.job = job
+        error = job["error"]
+        why = f"{error['reason']}: {error['message']}" if error else job["state"]
+        super().__init__(f"job {job['id']} has no verdict; {why}")
+
+
+class NotEnded(ClientError):
+    """The job goes on, and the time that there was for it is over."""
+
+    def __init__(self, job: JobView, timeout_s: float) -> None:
+        """Take the job as it was last, and how long was waited."""
+        self.job = job
+        super().__init__(f"job {job['id']} is {job['state']}, and {timeout_s:g} s are over")
 
 
 class ApiError(ClientError):
@@ -48,6 +80,8 @@ class ApiError(ClientError):
         names = ("title", "detail") if len(self.fields) > 1 else ("detail", "title")
         said = next((problem[name] for name in names if problem.get(name)), "no reason given")
         super().__init__(f"{said} (HTTP {status})")
+        if status == 401:
+            self.add_note(KEY_HINT)
 
 
 class Refused(ApiError):

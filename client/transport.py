@@ -11,7 +11,8 @@ from typing import Self
 
 import httpx
 
-from client.errors import ApiError, Refused, ServiceFailed, Unreachable
+from client.answers import error_of, is_hopeless, no_json, retry_after_s, unreachable
+from client.errors import ApiError, Unreachable
 from client.terminal import plain
 
 CONNECT_S = 5.0
@@ -56,8 +57,10 @@ class Transport:
         self._http = httpx.Client(
             headers={header: value for header, value in said.items() if value},
             timeout=httpx.Timeout(ANSWER_S, connect=CONNECT_S),
-            # A proxy set for the network at large does not reach this machine's own ports.
+            # A proxy set for the network at large does not reach this machine's own ports. Whom
+            # to trust (SSL_CERT_FILE) is another matter.
             trust_env=parsed.host not in LOOPBACK,
+            verify=httpx.create_ssl_context() if parsed.scheme == "https" else True,
         )
 
     def __enter__(self) -> Self:
@@ -78,8 +81,7 @@ class Transport:
         try:
             return answer.json()
         except ValueError:
-            said = {"detail": f"{request.url} did not answer with JSON: is this halfbyte?"}
-            raise ServiceFailed(answer.status_code, said) from None
+            raise no_json(answer) from None
 
     def _send(self, request: httpx.Request) -> httpx.Response:
         """Send until there is an answer that is worth keeping, as long as patience lasts."""
@@ -91,9 +93,9 @@ class Transport:
                 answer = self._http.send(request)
                 if answer.is_success:
                     return answer
-                error, pause_s = error_of(answer), _retry_after_s(answer)
+                error, pause_s = error_of(answer), retry_after_s(answer)
             except httpx.TransportError as cause:
-                error, pause_s = Unreachable(self.url, cause), 0.0
+                error, pause_s = unreachable(self.url, cause), None if is_hopeless(cause) else 0.0
             now = time.monotonic()
             if pause_s is None or now + pause_s > (patience_ends or now + self._patience_s):
                 raise error
@@ -102,25 +104,3 @@ class Transport:
                 log.warning("%s; trying for %g s more", plain(str(error)), self._patience_s)
             time.sleep(max(pause_s, delay_s))
             delay_s = min(2 * delay_s, LAST_DELAY_S)
-
-
-def error_of(answer: httpx.Response) -> ApiError:
-    """Return the error that an answer tells."""
-    try:
-        problem = answer.json()
-    except ValueError:
-        problem = None
-    if not isinstance(problem, dict):
-        problem = {"title": answer.reason_phrase}
-    kind = Refused if 400 <= answer.status_code < 500 else ServiceFailed
-    return kind(answer.status_code, problem)
-
-
-def _retry_after_s(answer: httpx.Response) -> float | None:
-    """Return how long a busy service asks us to wait; None where it is no use to try again."""
-    if answer.status_code not in (429, 503):
-        return None
-    try:
-        return float(answer.headers["Retry-After"])
-    except (KeyError, ValueError):
-        return None
