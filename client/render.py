@@ -183,7 +183,8 @@ def _head_and_tail(lines: list[str]) -> list[str]:
 def _repeat(view: JobView, body: str) -> str:
     """Say how to run the same operands again: a command for one plain case, else the body."""
     try:
-        case = json.loads(body)["cases"][0]
+        wanted = json.loads(body)
+        case, mode = wanted["cases"][0], str(wanted.get("mode", view["mode"]))
         sizes = {name: ",".join(str(int(size)) for size in case.pop(name)) for name in "mnk"}
         seed, batch = case.pop("seed"), int(case.pop("l", 1))
         if case:
@@ -196,7 +197,7 @@ def _repeat(view: JobView, body: str) -> str:
         options += f" --l {batch}"
     if view["problem"] != DEFAULT_PROBLEM:
         options = f"--problem {plain(view['problem'])} {options}"
-    return f"halfbyte {what} --mode {view['mode']} {options} --seed {seed}"
+    return f"halfbyte {what} --mode {plain(mode)} {options} --seed {seed}"
 
 
 def _machine(verdict: Verdict, mode: str) -> str:

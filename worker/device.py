@@ -151,7 +151,9 @@ class Gpu:
         except GpuUnhealthy as error:
             return str(error)
         deadline_s = time.monotonic() + IDLE_S
+        self.ground.warm()  # an idle device is too slow for the limits of a touch
         while not self.ground.take_back():  # a spare that comes up is at work for a moment
+            self.ground.warm()
             if time.monotonic() > deadline_s:
                 return f"the device was in use for {IDLE_S:g} s, while no job ran"
         return None

@@ -2,7 +2,7 @@
 
 import json
 
-from contract.submission import Submission
+from contract.submission import Mode, Submission
 from kernels.problem import ConstantOperands
 
 GROUPS_SHOWN = 64
@@ -24,7 +24,11 @@ def request_body(submission: Submission, index: int, seed: int) -> str | None:
         wanted["distribution"] = case.distribution
     if case.poison_padding:
         wanted["poison_padding"] = True
-    body: dict[str, object] = {"problem": submission.problem, "mode": submission.mode}
+    # A ranked job takes no cases, and where one fails there is nothing to profile.
+    mode = {Mode.RANKED: Mode.BENCHMARK, Mode.PROFILE: Mode.TEST}.get(
+        submission.mode, submission.mode
+    )
+    body: dict[str, object] = {"problem": submission.problem, "mode": mode}
     if submission.source is None and submission.kernel is not None:
         body["kernel"] = submission.kernel
     return json.dumps({**body, "cases": [wanted]})

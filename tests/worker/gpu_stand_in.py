@@ -33,6 +33,8 @@ PROBLEM = replace(
 EVENT_US = {1: 100.0, 2: 400.0}
 """By the number of groups."""
 OVERHEAD_US = 170.0
+SOUND = "proofs-"
+"""A worker of the name `proofs-1` has a GPU that passes its proof once."""
 CALIBRATION = Calibration(
     overhead_us=OVERHEAD_US,
     spread_us=5.0,
@@ -79,7 +81,8 @@ class StandInGpu:
         self.sandbox = settings.sandbox
         self.ncu = find_ncu(settings.ncu) if settings.ncu else None
         self.meter = StandInMeter()
-        self._calibrations = 0
+        self._calibrations = self._proofs = 0
+        self._sound = int(settings.name.removeprefix(SOUND)) if settings.name else 1_000_000
 
     def calibrate(self, start: object) -> Calibration:
         self._calibrations += 1
@@ -89,7 +92,8 @@ class StandInGpu:
         return StandInRoad()
 
     def prove(self) -> str | None:
-        return None
+        self._proofs += 1
+        return None if self._proofs <= self._sound else "it multiplies wrongly"
 
 
 def describe(sandbox: str) -> Environment:

@@ -1,5 +1,6 @@
 """Ranked jobs on a judge whose GPU alone is a stand-in: what runs, what is told, what counts."""
 
+import json
 import statistics
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from kernels.problems import PROBLEMS
 from tests.worker import gpu_stand_in
 from tests.worker.gpu_stand_in import EVENT_US, PROBLEM
 from tests.worker.judge_harness import JudgeHarness
+from worker.judge import case_seed
 from worker.main import may_rank
 from worker.messages import Failed, Ready
 from worker.plan import FIXED, HIDDEN_CASES, Plan, hidden_cases, plan_of
@@ -114,6 +116,9 @@ def test_seeds_are_drawn_for_each_job_and_told_afterwards(
 ) -> None:
     seeds = {passed.seed, ranked(gpu_judge, HONEST).seed}
     assert len(seeds) == 2
+    again = json.loads(passed.reproduce)
+    assert again["mode"] == "benchmark"  # a ranked job takes no cases
+    assert int(again["cases"][0]["seed"], 16) == case_seed(int(passed.seed, 16), 0, OFFICIAL[0])
     assert all(len(seed) == 32 for seed in seeds)
 
 
