@@ -82,26 +82,30 @@ class Judge:
             RunnerFailed, Interrupted: see `worker.runner_process`.
 
         """
+        try:
+            yield from self.examine(source)
+        finally:
+            self._calls.close()
+
+    def examine(self, source: bytes) -> Iterator[Progress | Judgement]:
+        """Do the same, and leave the calls open for more of them."""
         yield Progress(stage="importing", cases=len(self._cases))
         results: list[CaseResult] = []
         hidden: list[CaseResult] = []
-        try:
-            self._note(self._calls.open(source, (*self._cases, *self._plan.hidden)))
-            for index, case in enumerate(self._cases):
-                if index == self._plan.first_timed:
-                    hidden = [self._hidden(number) for number in range(len(self._plan.hidden))]
-                if not self._alive:
-                    results.append(blank(index, case))
-                    continue
-                yield Progress(stage="testing", case=index, cases=len(self._cases))
-                result = self._test(index, case)
-                if self._is_timed(result) and any(case.m):
-                    yield Progress(stage="benchmarking", case=index, cases=len(self._cases))
-                    result = self._time(result, case)
-                results.append(result)
-                self._note(failure_of(result))
-        finally:
-            self._calls.close()
+        self._note(self._calls.open(source, (*self._cases, *self._plan.hidden)))
+        for index, case in enumerate(self._cases):
+            if index == self._plan.first_timed:
+                hidden = [self._hidden(number) for number in range(len(self._plan.hidden))]
+            if not self._alive:
+                results.append(blank(index, case))
+                continue
+            yield Progress(stage="testing", case=index, cases=len(self._cases))
+            result = self._test(index, case)
+            if self._is_timed(result) and any(case.m):
+                yield Progress(stage="benchmarking", case=index, cases=len(self._cases))
+                result = self._time(result, case)
+            results.append(result)
+            self._note(failure_of(result))
         told = tally(hidden) if self._plan.hidden else None
         calls = self._calls
         yield Judgement(tuple(results), self._failure, calls.count, calls.review, told)

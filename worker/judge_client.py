@@ -100,7 +100,8 @@ class JudgeClient:
             JudgeLost: the process ended instead.
 
         """
-        await self._send(Begin(submission=submission, source=source))
+        other = submission.other and submission.other.source
+        await self._send(Begin(submission=submission, source=source, other_source=other or b""))
         while True:
             message = await self._receive()
             yield message

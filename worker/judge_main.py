@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 
@@ -22,10 +22,11 @@ from contract.submission import Mode
 from kernels.catalog import candidate_source
 from kernels.problems import PROBLEMS
 from worker.calls import Calls
+from worker.comparing import NAMES, Comparing, Found, Side, alone
 from worker.compilation import Compilation, Compiled
 from worker.device import find_device
 from worker.environment import describe_machine, device_names
-from worker.findings import Host, fields_of, verdict_of
+from worker.findings import Host, compared_fields, fields_of, log_of, verdict_of
 from worker.gpu_lock import GpuTaken
 from worker.judge import Judge, Judgement, Machine
 from worker.messages import (
@@ -61,7 +62,8 @@ class RunningJob:
 
     begin: Begin
     cancel_fd: int
-    runner: RunnerProcess | None = None
+    runners: list[RunnerProcess] = field(default_factory=list)
+    """Those that are alive: one, or the two of a comparison."""
 
 
 class JudgeProcess:
@@ -161,8 +163,8 @@ class JudgeProcess:
         with self._lock:
             if self._current is not None:
                 os.eventfd_write(self._current.cancel_fd, 1)
-                if self._current.runner is not None:
-                    self._current.runner.destroy()
+                for runner in self._current.runners:
+                    runner.destroy()
 
     def _judged(self, job: RunningJob) -> FromJudge:
         """Judge one job and clean up behind it."""
@@ -170,10 +172,9 @@ class JudgeProcess:
             self._send(Progressed(progress=Progress(stage="starting")))
             if job.begin.submission.mode is Mode.COMPILE:
                 return self._compile(job)
-            runner = self._spares.take(job.begin.submission.limits, job.cancel_fd)
-            with self._lock:
-                job.runner = runner
-            return self._run(job, runner)
+            if job.begin.submission.mode is Mode.COMPARE:
+                return self._compare(job)
+            return self._run(job, self._taken(job))
         except Interrupted:
             return Stopped()
         except RunnerFailed as error:
@@ -183,14 +184,28 @@ class JudgeProcess:
             log.exception("judge failed")
             return Failed(fault=Fault(reason="judge_failed", message=f"{error!r}"))
         finally:
-            if job.runner is not None:
-                self._bury(job.runner)
+            self._bury(job)
 
-    def _bury(self, runner: RunnerProcess) -> None:
-        """End a runner and whatever it left: a stray would hold its output pipes open."""
-        runner.destroy()
+    def _taken(self, job: RunningJob) -> RunnerProcess:
+        """Return a warm runner for a job."""
+        runner = self._spares.take(job.begin.submission.limits, job.cancel_fd)
+        self._known(job, runner)
+        return runner
+
+    def _known(self, job: RunningJob, runner: RunnerProcess) -> None:
+        """Let a cancel find a runner."""
+        with self._lock:
+            job.runners.append(runner)
+
+    def _bury(self, job: RunningJob) -> None:
+        """End a job's runners and what they left: a stray would hold their output pipes open."""
+        with self._lock:
+            runners, job.runners = job.runners, []
+        for runner in runners:
+            runner.destroy()
         kill_strays(self._spares.pids())
-        runner.close()
+        for runner in runners:
+            runner.close()
 
     def _run(self, job: RunningJob, runner: RunnerProcess) -> FromJudge:
         begin, cancel_fd, submission = job.begin, job.cancel_fd, job.begin.submission
@@ -207,7 +222,7 @@ class JudgeProcess:
         judge = Judge(submission, plan, seed, calls, self._machine)
         for step in judge.judge(source):
             if isinstance(step, Judgement):
-                self._bury(runner)
+                self._bury(job)
                 if cancelled(cancel_fd):
                     raise Interrupted
                 seen = self._looked_at(job, source, plan, step)
@@ -228,28 +243,53 @@ class JudgeProcess:
         cases = submission.cases[first:]
         order = Order(submission.problem, cases, source, random_seed(), ncu)
         runner = self._spares.start_profiler(submission.limits)
-        with self._lock:
-            job.runner = runner
+        self._known(job, runner)
         runner.wait_ready(job.cancel_fd)
         seen = profile(order, runner, submission.limits, job.cancel_fd)
-        self._bury(runner)
+        self._bury(job)
         if cancelled(job.cancel_fd):
             raise Interrupted
         return audit(found.cases[first:], seen) if audited else profiled(seen)
+
+    def _compare(self, job: RunningJob) -> FromJudge:
+        """Have two candidates called in turns, each on a runner of its own."""
+        begin, cancel_fd = job.begin, job.cancel_fd
+        if self._machine.calibration is None:
+            raise RuntimeError("a comparison came to a worker that times nothing")
+        runners = [self._taken(job) for _ in NAMES]
+        self._spares.settle(cancel_fd)
+        road, seed = self._device.road(self._machine.calibration), random_seed()
+        sides = []
+        for each, file, runner in zip(
+            alone(begin.submission), (begin.source, begin.other_source), runners, strict=True
+        ):
+            problem = PROBLEMS[each.problem]
+            calls = Calls(runner, self._ground, road, each.limits, cancel_fd, problem)
+            source = file or candidate_source(each.kernel or "auto", each.problem)
+            sides.append(Side(each, source, calls))
+        a, b = sides
+        for step in Comparing((a, b), seed, self._machine).compare():
+            if isinstance(step, Found):
+                self._bury(job)
+                if cancelled(cancel_fd):
+                    raise Interrupted
+                fields = compared_fields((a, b), seed, step, log_of(runners[1]))
+                return Judged(verdict=verdict_of(self._host, runners[0], step.failure, (), fields))
+            self._send(Progressed(progress=step))
+        raise AssertionError("a comparison always ends with what was found")
 
     def _compile(self, job: RunningJob) -> FromJudge:
         """Have a process of its own compile; one that interprets, as the spares do, cannot."""
         submission = job.begin.submission
         runner = self._spares.start_compiler(submission.limits)
-        with self._lock:
-            job.runner = runner
+        self._known(job, runner)
         runner.wait_ready(job.cancel_fd)
         source = job.begin.source or candidate_source(
             submission.kernel or "auto", submission.problem
         )
         for step in Compilation(submission, runner, job.cancel_fd).compile(source):
             if isinstance(step, Compiled):
-                self._bury(runner)
+                self._bury(job)
                 if cancelled(job.cancel_fd):
                     raise Interrupted
                 fields = {"summary": step.summary, "kernels": step.kernels, "emulated": True}

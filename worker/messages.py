@@ -25,6 +25,8 @@ class Begin(BaseModel):
     type: Literal["begin"] = "begin"
     submission: Submission
     source: bytes
+    other_source: bytes = b""
+    """Of B, in a comparison."""
 
 
 class Cancel(BaseModel):

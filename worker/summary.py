@@ -1,5 +1,10 @@
 """The one sentence of a verdict."""
 
+from collections.abc import Iterator, Sequence
+
+from contract.verdict import CaseResult
+from kernels.turns import in_words
+from worker.comparing import NAMES, Found
 from worker.judge import Judgement
 
 
@@ -19,6 +24,35 @@ def summarise(found: Judgement) -> str:
     unknown = f"in a hidden case ({tally})" if ran else "at import"
     where = unknown if failing is None else f"in case {failing.index} ({tally})"
     return f"{failure.outcome.replace('_', ' ')} {where}: {failure.headline}"
+
+
+def summarise_comparison(found: Found) -> str:
+    """Say which is faster, and where it is otherwise; or which of the two fails, and where."""
+    failure = found.failure
+    if failure is None:
+        assert found.overall is not None
+        return "; ".join((f"passed: {in_words(found.overall)}", *_otherwise(found)))
+    outcome = failure.outcome.replace("_", " ")
+    if found.at_fault is None:
+        return f"{outcome}: {failure.headline}"
+    failing = failing_in(found.cases[NAMES.index(found.at_fault)])
+    where = "at import" if failing is None else f"in case {failing.index}"
+    return f"{outcome} {where} of {found.at_fault.upper()}: {failure.headline}"
+
+
+def _otherwise(found: Found) -> Iterator[str]:
+    """Name the cases that are decided otherwise than all of them together."""
+    timed = [(index, ratio) for index, ratio in enumerate(found.ratios) if ratio is not None]
+    for decision in ("faster", "slower", "no_difference"):
+        numbers = [str(index) for index, ratio in timed if ratio.decision == decision]
+        if numbers and found.overall is not None and found.overall.decision != decision:
+            what = "no difference" if decision == "no_difference" else f"B is {decision}"
+            yield f"{what} in {plural(len(numbers), 'case')} {', '.join(numbers)}"
+
+
+def failing_in(cases: Sequence[CaseResult]) -> CaseResult | None:
+    """Return the first case that failed, None where none did."""
+    return next((case for case in cases if case.outcome not in (None, "passed")), None)
 
 
 def plural(count: int, noun: str) -> str:
