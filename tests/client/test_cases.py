@@ -17,6 +17,12 @@ def test_no_sizes_are_no_case():
     assert typed_cases({"m": None, "n": None, "k": None}, None) == []
 
 
+def test_a_batch_is_one_integer_beside_the_sizes():
+    assert typed_cases(SIZES, None, 8) == [{**CASE, "l": 8}]
+    with pytest.raises(UsageError, match="--l goes with"):
+        typed_cases({"m": None, "n": None, "k": None}, None, 8)
+
+
 @pytest.mark.parametrize(
     ("typed", "seed"),
     [("7", 7), ("0xff", 255), ("0" * 30 + "12", 0x12), ("AB" * 16, int("ab" * 16, 16))],

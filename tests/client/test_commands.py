@@ -141,6 +141,18 @@ def test_submit_sends_file_cases_mode_and_device(halfbyte, service, ending, tmp_
     assert request.headers["Authorization"] == "Bearer hb_k"
 
 
+@pytest.mark.parametrize("command", ["run", "submit", "compile"])
+def test_a_problem_and_a_batch_are_sent(halfbyte, service, ending, file, command):
+    ending(finished())
+    sizes = ("--problem", "nvfp4_gemv", "--m", "16", "--n", "1", "--k", "32", "--l", "8")
+    what = () if command == "run" else (str(file),)
+    done = halfbyte(command, *what, *sizes, "--url", service.url)
+    assert done.returncode == 0
+    (request,) = service.of("POST")
+    sent = {"problem": "nvfp4_gemv", "m": [16], "n": [1], "k": [32], "l": 8}
+    assert sent.items() <= body_of(request).items()
+
+
 @pytest.mark.parametrize(
     ("options", "sent"),
     [

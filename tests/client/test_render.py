@@ -127,6 +127,13 @@ def test_the_command_that_repeats_a_case_is_given_where_one_can():
     )
 
 
+def test_the_command_that_repeats_a_case_names_problem_and_batch():
+    again = {"m": [8], "n": [1], "k": [16], "l": 4, "seed": "0a" * 16}
+    view = finished("incorrect", reproduce=json.dumps({"cases": [again]}))
+    text = text_of(view | {"problem": "nvfp4_gemv"})
+    assert f"--problem nvfp4_gemv --m 8 --n 1 --k 16 --l 4 --seed {'0a' * 16}\n" in text
+
+
 @pytest.mark.parametrize(
     "body", ["no json", "[]", "{}", '{"cases": [{"m": ["x"]}]}', '{"cases": []}']
 )

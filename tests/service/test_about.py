@@ -29,7 +29,7 @@ async def test_problems_are_told_with_their_cases_and_limits(http):
     assert listed["name"] == "nvfp4_group_gemm"
     assert (len(listed["tests"]), len(listed["benchmarks"])) == (10, 4)
     assert listed["tests"][0]["m"] == [96, 128]
-    assert listed["modes"] == ["test", "benchmark", "ranked", "compile"]
+    assert {"test", "benchmark", "compile"} <= set(listed["modes"])
     assert listed["request_limits"]["source_bytes"] == 1_000_000
     assert listed["limits"]["job_s"] == 300
 
