@@ -13,8 +13,9 @@ from contract.job import Progress
 from contract.keys import Role
 from contract.queue import JobQueue
 from tests.browser import LAUNCH, NEEDS_BROWSER, SCREENSHOTS
+from tests.contract.ranked import ranked
 from tests.service.conftest import serving
-from tests.service.pages.found import FILE, V1, V2, finished, hostile, worker
+from tests.service.pages.found import FILE, V1, V2, clocked, finished, hostile, in_turns, worker
 
 pytestmark = [NEEDS_BROWSER, pytest.mark.timeout(120)]
 FAULTS = ("serious", "critical")
@@ -178,7 +179,10 @@ async def test_signing_in_and_out(browser, queue_settings, queue, keys):
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 async def test_pages_fit_read_well_and_have_no_serious_fault(browser, http, queue, width, scheme):
-    one = await finished(queue, V1)
+    for score in (30.5, 20.25):
+        await ranked(queue, "ann", score)
+    turns = await finished(queue, in_turns(0.93, "faster"))
+    one = await finished(queue, clocked(V1, 1755, ("sw_power_cap",)))
     two = await finished(queue, V2, source=FILE.replace(b"data[2]", b"data[3]"))
     wrong = await finished(queue, hostile())
     running = (await http.post("/v1/jobs", json={"device": "H200"})).json()["id"]
@@ -196,13 +200,17 @@ async def test_pages_fit_read_well_and_have_no_serious_fault(browser, http, queu
         plain = {
             "wrong": f"/jobs/{wrong}",
             "running": f"/jobs/{running}",
+            "turns": f"/jobs/{turns}",
             "leaderboard": "/leaderboard",
+            "history": "/leaderboard?owner=ann",
             "problems": "/problems",
             "sign-in": "/sign-in",
         }
-        # A second for each; what the plain ones are made of is seen in every look on the others.
-        for name, path in (rich | plain if (width, scheme) in LOOKS[::3] else rich).items():
+        # It takes a second each; what the plain ones are made of, the others have as well.
+        seen = rich | plain if (width, scheme) in LOOKS[::3] else rich
+        for number, (name, path) in enumerate(seen.items()):
             await page.goto(path)
-            await no_serious_fault(page)
+            if name in rich or number % 2 == (scheme == "dark"):
+                await no_serious_fault(page)
             await fits(page)
             await page.screenshot(path=SCREENSHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
