@@ -99,10 +99,9 @@ class Call:
         self._maps = maps
         self._lock = Lock()  # from the first address that is written to the last launch
         self._sums, self._flags = ctypes.c_uint64(), ctypes.c_uint64()
-        grid = launch.units, launch.chunk_pairs
+        grid = launch.units, launch.chunks
         self._decode = Start(kernels.decode_a, grid, DECODE_THREADS, DECODE_SHARED_BYTES)
-        groups, blocks = ctypes.c_int32(len(maps)), ctypes.c_int32(launch.blocks)
-        self._decode.pass_arguments((launch.problem.table, groups, launch.starts, blocks))
+        self._decode.pass_arguments((launch.problem.table, ctypes.c_int32(len(maps))))
         self._gemm = Start(kernels.grouped_gemm, (launch.blocks, 1), THREADS, SHARED_BYTES)
         self._gemm.pass_arguments((launch.problem, self._sums, self._flags))
         self._gemm.overlap()

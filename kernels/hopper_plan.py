@@ -28,7 +28,6 @@ CHUNK = 256
 WIDTH_SETS = (
     (16, 32, 64, 128),
     (16, 48, 96, 160),
-    (16, 64, 128, 256),
     (32, 96, 160, 256),
     (48, 80, 176, 208),
     (64, 96, 144, 224),
@@ -224,12 +223,12 @@ class _Tiles:
                 if left_ns >= 0:
                     tile, chunk = tile + 1, 0
                 else:
-                    chunk = self._until(tile, chunk, time_ns)
+                    chunk = self._until(tile, chunk, time_ns, time_ns)
             if not chunk:
                 end_ns = self.starts_ns[tile] + left_ns
                 tile = bisect_right(self.starts_ns, end_ns) - 1
                 if tile < len(self.costs_ns):
-                    chunk = self._until(tile, 0, end_ns - self.starts_ns[tile])
+                    chunk = self._until(tile, 0, end_ns - self.starts_ns[tile], time_ns)
             places.append((tile, chunk))
         return places
 
@@ -238,13 +237,17 @@ class _Tiles:
         width = self.tilings[self._group(tile)].width
         return self.costs_ns[tile] - chunk * chunk_ns(width) + _linear_ns(_COLLECT_NS, width)
 
-    def _until(self, tile: int, chunk: int, time_ns: float) -> int:
-        """Return the chunk to which a block comes in some time; its own one where it pays not."""
+    def _until(self, tile: int, chunk: int, left_ns: float, time_ns: float) -> int:
+        """Return the chunk to which a block comes in the time left, `chunk` if it does not pay.
+
+        What it leaves must be there early enough for another block to collect it in time.
+        """
         group = self._group(tile)
         width = self.tilings[group].width
-        count = int((time_ns - _linear_ns(_LEAVE_NS, width)) // chunk_ns(width))
-        count = min(count, self.chunks[group] - 1 - chunk)
-        return chunk + count if count * chunk_ns(width) > _linear_ns(_COLLECT_NS, width) else chunk
+        collect_ns = _linear_ns(_COLLECT_NS, width)
+        most_ns = min(left_ns, time_ns - collect_ns) - _linear_ns(_LEAVE_NS, width)
+        count = min(int(most_ns // chunk_ns(width)), self.chunks[group] - 1 - chunk)
+        return chunk + count if count * chunk_ns(width) > collect_ns else chunk
 
     def _range(self, places: Sequence[tuple[int, int]], block: int) -> list[Item]:
         """Return the items from one place to the next, the last one first."""

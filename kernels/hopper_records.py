@@ -22,10 +22,9 @@ SUM_FLOATS: Final = ROWS * 256
 """Sums that a block may leave: a tile of the widest width."""
 THREADS: Final = 384
 DECODE_THREADS: Final = 128
-SHARED_BYTES: Final = 5 * 256 * 128 + 3 * ROWS * 144 + 8 * 1024 + 16 * 8
+SHARED_BYTES: Final = 4 * 256 * 128 + 4 * ROWS * 144 + 8 * 1024 + 16 * 8
 """Slots, stages, staging and barriers."""
 DECODE_SHARED_BYTES: Final = DECODE_THREADS // 8 * 4 * 144
-_DECODE_CHUNKS: Final = 2
 
 
 class GroupRecord(ctypes.Structure):
@@ -73,12 +72,6 @@ class GroupsRecord(ctypes.Structure):
     )
 
 
-class StartsRecord(ctypes.Structure):
-    """Group, column tile and first chunk of each block's first item, to be prefetched."""
-
-    _fields_ = (("of_block", ctypes.c_uint16 * 3 * BLOCKS),)
-
-
 class ProblemRecord(ctypes.Structure):
     """The parameter of the kernel that does the rest."""
 
@@ -100,7 +93,7 @@ class Launch:
 
     def __init__(self, shapes: Sequence[GroupShape], plan: Plan) -> None:
         """Fill in all that depends on shapes, but for what describes packed B."""
-        self.problem, self.starts = ProblemRecord(), StartsRecord()
+        self.problem = ProblemRecord()
         self.more_items: ctypes.Array[ItemRecord] | None = None
         self.groups = self.problem.table.groups
         if len(shapes) > GROUPS:
@@ -125,11 +118,6 @@ class Launch:
         return len(self._image_offsets) > GROUPS
 
     @property
-    def chunk_pairs(self) -> int:
-        """The second extent of the grid that decodes A; the first one is `units`."""
-        return -(-self.chunks // _DECODE_CHUNKS)
-
-    @property
     def map_places(self) -> range:
         """Where in host memory the description of each group's B is."""
         start = ctypes.addressof(self.groups)
@@ -150,8 +138,6 @@ class Launch:
         for record, item in zip(records, items, strict=False):
             for name, value in zip(item._fields, item, strict=True):
                 setattr(record, name, value)
-        for start, (first, *_) in zip(self.starts.of_block, plan.blocks, strict=False):
-            start[:] = first.group, first.column_tile, first.first_chunk
         counts = accumulate(len(block) for block in plan.blocks)
         for index, count in enumerate(counts, start=1):
             self.problem.first_items[index] = count

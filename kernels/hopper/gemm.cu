@@ -60,16 +60,13 @@ struct Problem {
     const Item* more_items;
     __device__ __forceinline__ const Item* all() const { return more_items ? more_items : items; }
 };
-struct Starts {  // the first chunk of each block
-    struct { u16 group, column_tile, chunk; } of_block[BLOCKS];
-};
 
 constexpr int WARPGROUPS = 2, ROWS = 64 * WARPGROUPS;  // of B in a tile
 constexpr int WIDEST = 256;
 constexpr int CONSUMERS = 128 * WARPGROUPS, THREADS = CONSUMERS + 128;
 constexpr int CONSUMER_REGISTERS = 232, LOADER_REGISTERS = 40;  // of 168 at launch
 constexpr int CHUNK = 256;                              // k of a stage of B
-constexpr int STAGES = 3, SLOTS = 5;                    // of the rings of B and of A
+constexpr int STAGES = 4, SLOTS = 4;                    // of the rings of B and of A
 constexpr int B_SCALES = ROWS * 128, STAGE_BYTES = B_SCALES + ROWS * 16;
 constexpr int SLOT_BYTES = WIDEST * 128;
 constexpr int RING = SLOTS * SLOT_BYTES;                // stages follow the slots
@@ -183,9 +180,9 @@ struct Rings {
 //------------------------------------------------------------------------- decoding A
 
 // Images: of a tile of rows, blocks of 64 k of [tile_rows][128 bytes], 16-byte pieces XORed with
-// row % 8; zeros past m and past k. A block decodes 16 rows of two chunks, eight lanes share a row.
+// row % 8; zeros past m and past k. A block decodes 16 rows of a chunk, eight lanes share a row.
 // Through shared memory, padded against conflicts, so that four rows go out as 512 contiguous bytes.
-constexpr int DECODE_THREADS = 128, DECODE_CHUNKS = 2;
+constexpr int DECODE_THREADS = 128;
 constexpr int DECODE_BLOCK_BYTES = 144, DECODE_ROW_BYTES = 4 * DECODE_BLOCK_BYTES;
 constexpr int DECODE_SHARED_BYTES = DECODE_THREADS / 8 * DECODE_ROW_BYTES;
 
@@ -200,81 +197,55 @@ __device__ __forceinline__ const Group* group_of_unit(const Groups& table, int g
     return group;
 }
 
-// Brings to the L2 what blocks of the next kernel load first.
-__device__ __forceinline__ void prefetch_b(const Groups& table, const Starts& starts, int blocks) {
-    const int step = gridDim.x * gridDim.y;
-    for (int block = blockIdx.y * gridDim.x + blockIdx.x; block < blocks; block += step) {
-        const auto start = starts.of_block[block];
-        const Group& group = table.all()[start.group];
-        const int scale_tiles = scale_tiles_of(group);
-        const u8* scales = group.sfb + (long long)start.column_tile * scale_tiles * 512;
-        const int end = min(start.chunk + STAGES, chunks_of(group));
-        for (int chunk = start.chunk; chunk < end; ++chunk) {
-            prefetch_box(&group.b, chunk * 128, start.column_tile * ROWS);
-            prefetch_bytes(scales + chunk * 2048, min(4, scale_tiles - chunk * 4) * 512);
-        }
-    }
-}
-
 extern "C" __global__ void __launch_bounds__(DECODE_THREADS)
-decode_a(const __grid_constant__ Groups table, int groups, const __grid_constant__ Starts starts,
-         int blocks) {
+decode_a(const __grid_constant__ Groups table, int groups) {
     extern __shared__ __align__(1024) u8 memory[];
     let_next_kernel_start();
-    if (threadIdx.x == DECODE_THREADS - 1) prefetch_b(table, starts, blocks);
-    const int first_chunk = blockIdx.y * DECODE_CHUNKS;
     const Group* group = group_of_unit(table, groups, blockIdx.x);
-    const int chunks = chunks_of(*group), scale_tiles = scale_tiles_of(*group), pitch = group->k / 2;
-    if (first_chunk >= chunks) return;
-    const int first_row = (blockIdx.x - group->first_unit) * 16;
+    const int chunk = blockIdx.y, chunks = chunks_of(*group), scale_tiles = scale_tiles_of(*group);
+    if (chunk >= chunks) return;
+    const int first_row = (blockIdx.x - group->first_unit) * 16, pitch = group->k / 2;
     const int i = threadIdx.x % 8, row = first_row + threadIdx.x / 8;
     const bool in_group = row < group->m;
     const u8* codes = group->a + (long long)row * pitch + i * 4;
     const u8* scale_bytes = group->sfa + (long long)(row / 128) * scale_tiles * 512
                             + row % 32 * 16 + row % 128 / 32 * 4 + i / 2;
-    u32 words[DECODE_CHUNKS][4], scales[DECODE_CHUNKS][4];
+    u32 words[4], scales[4], pieces[4][4];
 #pragma unroll
-    for (int c = 0; c < DECODE_CHUNKS; ++c) {
+    for (int j = 0; j < 4; ++j) {
+        const int byte = chunk * 128 + j * 32, column = chunk * 4 + j;
+        words[j] = in_group && byte + i * 4 < pitch ? __ldg((const u32*)(codes + byte)) : 0;
+        scales[j] = in_group && column < scale_tiles ? __ldg(scale_bytes + column * 512) : 0;
+    }
 #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            const int byte = (first_chunk + c) * 128 + j * 32, column = (first_chunk + c) * 4 + j;
-            words[c][j] = in_group && byte + i * 4 < pitch ? __ldg((const u32*)(codes + byte)) : 0;
-            scales[c][j] = in_group && column < scale_tiles ? __ldg(scale_bytes + column * 512) : 0;
-        }
+    for (int j = 0; j < 4; ++j) {
+        u32 out[4];
+        decode(words[j], decode_scales(scales[j] * 0x101), out);
+#pragma unroll
+        for (int tu = 0; tu < 4; ++tu) pieces[tu][j] = out[tu];
     }
     const int tile_rows = group->tile_rows, tile = first_row / tile_rows;
     const int tile_row = row - tile * tile_rows, block_bytes = tile_rows * 128;
-    u8* to = group->image + ((long long)tile * chunks + first_chunk) * 4 * block_bytes
-             + tile_row * 128 + i * 16;
     const u32 staging = shared_offset(memory) + threadIdx.x / 8 * DECODE_ROW_BYTES;
 #pragma unroll
-    for (int c = 0; c < DECODE_CHUNKS; ++c) {
-        if (first_chunk + c >= chunks) return;
-        u32 pieces[4][4];
+    for (int tu = 0; tu < 4; ++tu)
+        store16(staging + i / 2 * DECODE_BLOCK_BYTES + (((i % 2 * 4 + tu) ^ tile_row % 8) << 4),
+                make_uint4(pieces[tu][0], pieces[tu][1], pieces[tu][2], pieces[tu][3]));
+    __syncwarp();
+    u8* to = group->image + ((long long)tile * chunks + chunk) * 4 * block_bytes
+             + tile_row * 128 + i * 16;
 #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            u32 out[4];
-            decode(words[c][j], decode_scales(scales[c][j] * 0x101), out);
-#pragma unroll
-            for (int tu = 0; tu < 4; ++tu) pieces[tu][j] = out[tu];
-        }
-#pragma unroll
-        for (int tu = 0; tu < 4; ++tu)
-            store16(staging + i / 2 * DECODE_BLOCK_BYTES + (((i % 2 * 4 + tu) ^ tile_row % 8) << 4),
-                    make_uint4(pieces[tu][0], pieces[tu][1], pieces[tu][2], pieces[tu][3]));
-        __syncwarp();
-#pragma unroll
-        for (int block = 0; block < 4; ++block, to += block_bytes)
-            *(uint4*)to = load16(staging + block * DECODE_BLOCK_BYTES + i * 16);
-        __syncwarp();
-    }
+    for (int block = 0; block < 4; ++block)
+        *(uint4*)(to + block * block_bytes) = load16(staging + block * DECODE_BLOCK_BYTES + i * 16);
 }
 
 //------------------------------------------------------------------------- loading
 
-// One warp loads B and its scales; neither depends on the kernel before this one.
+// One warp loads B and its scales; neither depends on the kernel before this one. The first chunk comes
+// alone: what all blocks ask for at once comes at the rate of device memory, and none could begin.
 __device__ __forceinline__ void load_b(const Rings& rings, Walk walk) {
     const int lane = threadIdx.x % 32;
+    bool first = true;
     Turn turn;
     for (; walk.more(); walk.advance()) {
         const Tile tile = walk.tile();
@@ -296,6 +267,8 @@ __device__ __forceinline__ void load_b(const Rings& rings, Walk walk) {
                 copy_box(to, &tile.group->b, chunk * 128, tile.column, full);
                 copy_bytes(to + B_SCALES, from + chunk * 2048, scale_bytes, full);
             }
+            if (first) barrier_wait(full, 0);
+            first = false;
             turn.advance<STAGES>();
         }
     }

@@ -79,14 +79,6 @@ __device__ __forceinline__ void copy_bytes(u32 to, const u8* from, int bytes, u3
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
         ::"r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
 }
-// To the L2, without waiting.
-__device__ __forceinline__ void prefetch_box(const TensorMap* map, int byte, int row) {
-    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];"
-                 ::"l"(map), "r"(byte), "r"(row) : "memory");
-}
-__device__ __forceinline__ void prefetch_bytes(const u8* from, int bytes) {
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
-}
 __device__ __forceinline__ uint4 load16(u32 from) {
     uint4 r;
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

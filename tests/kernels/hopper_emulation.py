@@ -83,9 +83,8 @@ class EmulatedKernels:
         fault = self._library.run(
             ctypes.c_void_p(problem.data_ptr()),
             groups,
-            ctypes.byref(launch.starts),
             launch.units,
-            launch.chunk_pairs,
+            launch.chunks,
             launch.blocks,
             ctypes.c_void_p(sums.data_ptr()),
             ctypes.c_void_p(flags.data_ptr()),

@@ -46,7 +46,6 @@ def plan_for(blocks: int, *, cut: bool) -> Callable[[Sequence[GroupShape]], Plan
     [
         ("problem_bytes", ctypes.sizeof(hopper_records.ProblemRecord)),
         ("groups_bytes", ctypes.sizeof(hopper_records.GroupsRecord)),
-        ("starts_bytes", ctypes.sizeof(hopper_records.StartsRecord)),
         ("shared_bytes", hopper_records.SHARED_BYTES),
         ("threads", hopper_records.THREADS),
         ("decode_threads", hopper_records.DECODE_THREADS),

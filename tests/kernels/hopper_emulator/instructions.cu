@@ -84,7 +84,7 @@ struct Machine {
     std::string fault;
 } machine;
 
-dim3 blockIdx, gridDim;
+dim3 blockIdx;
 #define threadIdx (machine.current->thread)
 
 inline void give_way() { swapcontext(&machine.current->context, &machine.scheduler); }
@@ -212,14 +212,6 @@ inline void copy_box(u32 to, const TensorMap* map, int byte, int row, u32 bar) {
             if (row + r < rows && byte + b < pitch)
                 box[r * 128 + (b ^ (r % 8) << 4)] = base[(row + r) * pitch + byte + b];
     start_copy(to, std::move(box), bar);
-}
-inline void prefetch_bytes(const u8* from, int bytes) {
-    if (bytes % 16 || (uintptr_t)from % 16) fail("a prefetch that is not of 16-byte pieces");
-    volatile u8 last = from[bytes - 1];  // must be there
-}
-inline void prefetch_box(const TensorMap* map, int byte, int row) {
-    if (byte % 128 || byte >= (long)map->words[1] || row >= (long)map->words[2])
-        fail("a prefetch of nothing");
 }
 inline uint4 load16(u32 from) { return *(const uint4*)shared_at(from, 16); }
 inline u32 load4(u32 from) { return *(const u32*)shared_at(from, 4); }
