@@ -144,10 +144,8 @@ class Bench:
                 },
             },
         )
-        print(
-            f"{name}: {failure and (failure.reason, failure.message[:90])} {took_s:.1f} s",
-            flush=True,
-        )
+        why = f"{failure.reason}: {failure.message[:90]}" if failure else "passed"
+        print(f"{name}: {why} {took_s:.1f} s", flush=True)
         for size, case in zip(sizes, found.cases, strict=True):
             if case.timing is not None:
                 show(size, case.timing)
