@@ -1,15 +1,23 @@
 """Small cases for compute-sanitizer: every way a tile can end, shared tiles, many groups.
 
-    compute-sanitizer --tool memcheck python3 bench/hopper_sanitize.py
+    compute-sanitizer --tool memcheck --report-api-errors no python3 bench/hopper_sanitize.py
+    compute-sanitizer --tool racecheck python3 bench/hopper_sanitize.py --every-lane
 
-Ends with 1 where an output is outside the bound. PyTorch's own kernels run under the tool too.
+Ends with 1 where an output is outside the bound. PyTorch's own kernels run under the tool too, and
+CUDA's bindings ask the driver for functions that it does not have, which are errors of its API.
+
+Racecheck does not follow what one lane does behind `__syncwarp` for its warp: bench/h200/race.cu
+has a correct ring of a few lines in which it sees hazards for that alone. `--every-lane` changes
+the kernel so that each lane arrives and one lane stores zeros.
 """
 
 import sys
+from typing import Any
 
 import torch
 
 from bench.kernel_times import NAMES, outputs_of
+from kernels import hopper_device
 from kernels.compare import compare
 from kernels.group_table import read_groups
 from kernels.hopper_device import HopperDevice
@@ -40,7 +48,34 @@ def is_right(device: HopperDevice, case: Case, blocks: int, cuts: bool) -> bool:
     return compare(outputs, operands, official=case.distribution == "official").within_bound
 
 
+EVERY_LANE = {
+    "if (threadIdx.x % 32 == 0) barrier_arrive(me.rings.stage_empty": (
+        "barrier_arrive(me.rings.stage_empty"
+    ),
+    "barrier_init(rings.stage_empty(i), CONSUMERS / 32)": (
+        "barrier_init(rings.stage_empty(i), CONSUMERS)"
+    ),
+    "scale_bytes + lane * 16; byte < 2048; byte += 512": (
+        "scale_bytes; lane == 0 && byte < 2048; byte += 16"
+    ),
+}
+
+
+def let_every_lane_arrive() -> None:
+    compile_cubin = hopper_device.compile_cubin
+
+    def compile_changed(source: str, *rest: Any) -> Any:  # noqa: ANN401
+        for old, new in EVERY_LANE.items():
+            assert source.count(old) == 1, old
+            source = source.replace(old, new)
+        return compile_cubin(source, *rest)
+
+    hopper_device.compile_cubin = compile_changed
+
+
 def main() -> None:
+    if "--every-lane" in sys.argv:
+        let_every_lane_arrive()
     torch.cuda.init()
     device = HopperDevice(torch.cuda.current_device())
     wrong = [

@@ -7,13 +7,12 @@ from typing import Any
 
 from kernels.problem import GroupShape, Problem
 from kernels.problems import NVFP4_GROUP_GEMM, PROBLEMS
+from kernels.refusals import tell
 
 MODULES: Mapping[str, str] = NVFP4_GROUP_GEMM.modules
 """Those of the grouped GEMM."""
 AUTO = "auto"
 """The first of a problem's kernels that applies."""
-_ON_REQUEST = frozenset({"hopper"})
-"""Kernels that `auto` passes over: not yet run on a GPU in their present form."""
 
 
 def candidate_source(name: str, problem: str = NVFP4_GROUP_GEMM.name) -> bytes:
@@ -43,8 +42,7 @@ def auto(problem: str = NVFP4_GROUP_GEMM.name) -> Callable[[Any], Any]:
 
     chosen = PROBLEMS[problem]
     capability = torch.cuda.get_device_capability()
-    names = [name for name in chosen.modules if name not in _ON_REQUEST]
-    modules = [import_module(chosen.modules[name]) for name in names]
+    modules = {name: import_module(module) for name, module in chosen.modules.items()}
 
     def custom_kernel(data: Any) -> Any:  # noqa: ANN401
         return _best(modules, _shapes_in(chosen, data), capability).custom_kernel(data)
@@ -61,6 +59,13 @@ def _shapes_in(problem: Problem, data: Any) -> list[GroupShape]:  # noqa: ANN401
 
 
 def _best(
-    modules: Sequence[ModuleType], groups: Sequence[GroupShape], capability: tuple[int, int]
+    modules: Mapping[str, ModuleType], groups: Sequence[GroupShape], capability: tuple[int, int]
 ) -> ModuleType:
-    return next(module for module in modules if module.applies(groups, capability) is None)
+    """Return the first kernel that applies; tell why where one of this device does not."""
+    for name, module in modules.items():
+        reason = module.applies(groups, capability)
+        if reason is None:
+            return module
+        if module.applies([], capability) is None:
+            tell(name, reason)
+    raise ValueError(f"no kernel runs on compute capability {capability}")

@@ -10,7 +10,8 @@ Shapes (m, n, k in logical elements of a group; any m >= 0, n >= 1, k a multiple
     sfb_reordered   float8_e4m3fn     blocked       as sfa_reordered, with n for m
     Columns of a scale tile past k/16 must be zero; its rows past the operand may hold anything.
     a starts at a multiple of 4 bytes, b and sfb_reordered at multiples of 16. The portable kernel
-    runs what this one refuses: another k, another start, another device, no CUDA bindings.
+    runs what this one refuses: another k, another start, another device, no CUDA bindings; why is
+    said on stderr, which is in the log of a job.
 
 Numerics
     A code times a scale is exact in float16, the product of two in float32. Sums run in an order of
@@ -37,6 +38,7 @@ from kernels.group_table import GroupTable, read_groups
 from kernels.hopper_device import device_of
 from kernels.layout import SubmissionData
 from kernels.problem import GroupShape
+from kernels.refusals import tell
 
 CAPABILITY = (9, 0)
 _MOST = 1 << 19
@@ -64,8 +66,8 @@ def why_portable(groups: GroupTable, capability: tuple[int, int]) -> str | None:
     for group, (a, b, _, sfb, _) in enumerate(groups.addresses):
         if a % 4 or b % 16 or sfb % 16:
             return (
-                f"non-empty group {group}: a must start at a multiple of 4 bytes, "
-                "b and sfb_reordered of 16"
+                f"needs a at a multiple of 4 bytes, b and sfb_reordered at one of 16: "
+                f"not so in non-empty group {group}"
             )
     return None
 
@@ -84,7 +86,9 @@ def custom_kernel(data: SubmissionData) -> list[torch.Tensor]:
     """
     groups = read_groups(data)
     if groups.shapes:
-        if why_portable(groups, torch.cuda.get_device_capability(groups.device)) is not None:
+        reason = why_portable(groups, torch.cuda.get_device_capability(groups.device))
+        if reason is not None:
+            tell("hopper", reason)
             return portable_gemm.custom_kernel(data)
         launch(groups)
     return [c for _, _, c in data[0]]

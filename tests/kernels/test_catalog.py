@@ -42,10 +42,36 @@ from importlib import import_module
 from kernels.catalog import MODULES, _best
 from kernels.problem import GroupShape
 
-modules = [import_module(name) for name in MODULES.values()]
+modules = {{name: import_module(module) for name, module in MODULES.items()}}
 answer = _best(modules, [GroupShape(1, 1, 16)], {capability}).__name__
 """)
     assert answer == MODULES[chosen]
+
+
+def test_auto_takes_the_hopper_kernel_and_tells_when_it_leaves_a_call_to_another(
+    emulation: Emulation,
+) -> None:
+    answer = emulation.answer("""
+import contextlib, io
+from importlib import import_module
+from kernels import hopper_gemm
+from kernels.catalog import MODULES, _best
+from kernels.problem import GroupShape
+
+hopper_gemm.has_bindings = lambda: True
+modules = {name: import_module(module) for name, module in MODULES.items()}
+said = io.StringIO()
+with contextlib.redirect_stderr(said):
+    chosen = [
+        _best(modules, [GroupShape(1, 1, k)], (9, 0)).__name__ for k in (32, 16, 16)
+    ]
+answer = [chosen, said.getvalue()]
+""")
+    assert answer == [
+        [MODULES["hopper"], MODULES["portable"], MODULES["portable"]],
+        "hopper needs k a multiple of 32: packed rows of B are copied in pieces of 16 bytes; "
+        "the next kernel of the catalog runs this call\n",
+    ]
 
 
 def test_a_kernel_says_why_it_does_not_apply(emulation: Emulation) -> None:
