@@ -94,7 +94,7 @@ class Calibration:
     """What a machine adds to every timed call, measured with kernels of our own."""
 
     overhead_us: float
-    """Median of wall less cover less event."""
+    """Median of what the judge's clock says of a call beyond its events."""
     spread_us: float
     """p10..p90 of the overhead."""
     delta_us: float

@@ -76,7 +76,7 @@ def report(found: Sequence[Calibration]) -> str:
     )
     return "\n".join(
         (
-            "overhead of a timed call (wall less cover less event), one line a runner:",
+            "what the judge's clock says of a call beyond its events, one line a runner:",
             *(f"{each.overhead_us:9.1f} us, p10..p90 {each.spread_us:.1f} us" for each in found),
             *(f"{value:9.1f} us  {name}" for name, value in figures),
             "",

@@ -1,7 +1,5 @@
 """Settings of a worker. Read from HALFBYTE_WORKER_... once, in `worker.main`."""
 
-from typing import Literal
-
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -29,7 +27,7 @@ class WorkerSettings(BaseSettings):
     """Where the GPU's libraries are, if they are in no usual place."""
     spares: int = 2
     """Warm runners that wait with torch and triton imported."""
-    ranked_level: Literal[1, 2] = 2
+    ranked_level: int = Field(default=2, ge=1, le=2)
     """Ranked jobs are taken with a GPU and from this sandbox level on."""
     ncu: str = ""
     """Where Nsight Compute's command line is; empty: looked for in the usual places."""

@@ -169,6 +169,11 @@ def test_a_worker_ranks_with_a_gpu_and_a_sandbox_as_tight_as_its_operator_wants(
     assert may_rank(ready, WorkerSettings(ranked_level=wanted)) is may
 
 
-def test_no_operator_can_rank_outside_of_a_sandbox() -> None:
+def test_an_operator_may_rank_at_level_1_and_never_outside_of_a_sandbox(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HALFBYTE_WORKER_RANKED_LEVEL", "1")
+    assert WorkerSettings().ranked_level == 1
+    monkeypatch.setenv("HALFBYTE_WORKER_RANKED_LEVEL", "0")
     with pytest.raises(ValidationError, match="ranked_level"):
-        WorkerSettings(ranked_level=0)
+        WorkerSettings()
