@@ -2,15 +2,18 @@
 
     compute-sanitizer --tool memcheck --report-api-errors no python3 bench/hopper_sanitize.py
     compute-sanitizer --tool racecheck python3 bench/hopper_sanitize.py --every-lane
+    compute-sanitizer --tool initcheck python3 bench/hopper_sanitize.py --few
 
 Ends with 1 where an output is outside the bound. PyTorch's own kernels run under the tool too, and
 CUDA's bindings ask the driver for functions that it does not have, which are errors of its API.
+Initcheck must follow every kernel and is slow, so it gets `--few` sizes that are not compared.
 
 Racecheck does not follow what one lane does behind `__syncwarp` for its warp: bench/h200/race.cu
 has a correct ring of a few lines in which it sees hazards for that alone. `--every-lane` changes
 the kernel so that each lane arrives and one lane stores zeros.
 """
 
+import argparse
 import sys
 from typing import Any
 
@@ -31,9 +34,10 @@ CASES = (
     Case((40,), (128,), (4096,)),
     Case((3, 17) * 20, (136, 100) * 20, (32, 288) * 20),
 )
+FEW = (Case((1, 70), (72, 200), (96, 1056)),)
 
 
-def is_right(device: HopperDevice, case: Case, blocks: int, cuts: bool) -> bool:
+def is_right(device: HopperDevice, case: Case, blocks: int, cuts: bool, comparing: bool) -> bool:
     operands = [
         GroupOperands(*(getattr(group, name).cuda() for name in NAMES)) for group in draw(case, 1)
     ]
@@ -45,6 +49,8 @@ def is_right(device: HopperDevice, case: Case, blocks: int, cuts: bool) -> bool:
     )
     device.run(call, table.addresses)
     torch.cuda.synchronize()
+    if not comparing:
+        return all(output.isfinite().all() for output in outputs)
     return compare(outputs, operands, official=case.distribution == "official").within_bound
 
 
@@ -74,15 +80,19 @@ def let_every_lane_arrive() -> None:
 
 
 def main() -> None:
-    if "--every-lane" in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--every-lane", action="store_true")
+    parser.add_argument("--few", action="store_true")
+    wanted = parser.parse_args()
+    if wanted.every_lane:
         let_every_lane_arrive()
     torch.cuda.init()
     device = HopperDevice(torch.cuda.current_device())
     wrong = [
         (case, blocks, cuts)
-        for case in CASES
+        for case in (FEW if wanted.few else CASES)
         for blocks, cuts in ((132, False), (5, True))
-        if not is_right(device, case, blocks, cuts)
+        if not is_right(device, case, blocks, cuts, comparing=not wanted.few)
     ]
     sys.exit(f"wrong: {wrong}" if wrong else 0)
 

@@ -1,22 +1,30 @@
 #!/bin/bash
 # All that a machine with an H200 has to say about the Hopper kernels; results go to folder $1.
-# Under two minutes. Needs PyTorch for CUDA with its CUDA bindings; nothing else is installed.
+# A minute; with `plans` as $2, which sets costs of the planner, half a minute more. Needs PyTorch for
+# CUDA with its CUDA bindings, and for the tests what bench/h200/setup.sh makes.
 set -u
 out=${1:?where results go}
+tests=${HB:-/opt/hb/bin}/python
 export PYTHONPATH=$PWD PYTHONUNBUFFERED=1 TRITON_CACHE_DIR=${TRITON_CACHE_DIR:-/tmp/halfbyte-cache}
-timeout 90 python3 bench/kernel_times.py --out "$out/kernels.json"
-timeout 60 python3 bench/hopper_plans.py --out "$out/hopper_plans.json"
-timeout 40 python3 bench/hopper_sweep.py --seconds 10 --out "$out/hopper_sweep.json"
-sanitize() { # name, options of the tool, --, options of the script
-    local name=$1 options=()
+timeout 45 python3 bench/kernel_times.py --samples 40 --out "$out/kernels.json" 2>&1 | tee "$out/kernels.log"
+[ "${2:-}" = plans ] && timeout 60 python3 bench/hopper_plans.py --out "$out/hopper_plans.json"
+# Nothing below is timed, so all of it runs at once.
+sanitize() { # tool, options of the tool, --, options of the script
+    local tool=$1 options=()
     shift
     while [ "$1" != -- ]; do options+=("$1"); shift; done
     shift
-    timeout 100 compute-sanitizer --tool "$name" --kernel-name kns=grouped_gemm \
-        --kernel-name kns=decode_a --error-exitcode 9 "${options[@]}" \
-        python3 bench/hopper_sanitize.py "$@" > "$out/$name.txt" 2>&1
-    echo "$name: $? $(tail -1 "$out/$name.txt")"
+    timeout 40 compute-sanitizer --tool "$tool" --error-exitcode 9 "${options[@]}" \
+        python3 bench/hopper_sanitize.py "$@" > "$out/$tool.txt" 2>&1
+    echo "$tool: $? $(tail -n 1 "$out/$tool.txt")"
 }
-sanitize memcheck --report-api-errors no -- &
-sanitize racecheck -- --every-lane &
+ours=(--kernel-name kns=grouped_gemm --kernel-name kns=decode_a)
+sanitize memcheck --report-api-errors no "${ours[@]}" -- &
+sanitize racecheck "${ours[@]}" -- --every-lane &
+sanitize initcheck -- --few &
+if [ -x "$tests" ]; then
+    (timeout 40 "$tests" -m pytest -q -x -p no:randomly -p no:cacheprovider -m gpu \
+        tests/kernels/test_hopper_gemm.py > "$out/hopper_tests.txt" 2>&1
+    tail -n 4 "$out/hopper_tests.txt") &
+fi
 wait
