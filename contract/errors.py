@@ -14,6 +14,8 @@ EvaluationError
     LeaseLost                cancelled, expired or taken over: write nothing
 """
 
+import re
+
 
 class EvaluationError(Exception):
     """Root of everything the service and the workers raise on purpose."""
@@ -24,7 +26,9 @@ class InvalidSubmission(EvaluationError):
 
     def __init__(self, field: str, message: str, **extra: object) -> None:
         """Name the field, the rule, and further members for the problem document."""
-        super().__init__(message if message.startswith(field) else f"{field}: {message}")
+        # "k[0] must be ..." names its field itself; "must be ..." does not name `m`.
+        named = re.match(rf"{re.escape(field)}(?!\w)", message) or not field
+        super().__init__(message if named else f"{field}: {message}")
         self.field = field
         self.message = message
         self.extra = extra

@@ -13,7 +13,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from contract.errors import EvaluationError, InvalidSubmission, SourceTooLarge
 from contract.submission import RequestLimits
-from service.job_request import JobRequest
+from service.job_request import CandidateRequest, ComparisonRequest, JobRequest
 from service.settings import ServiceSettings
 from service.strict_json import MalformedJson, loads
 
@@ -41,13 +41,36 @@ class SentFile(NamedTuple):
     content: bytes
 
 
+class SentCandidate(NamedTuple):
+    """One of the candidates of a request."""
+
+    field: str
+    """What its fields begin with: nothing, or `a.` and `b.` of a comparison."""
+    asked: CandidateRequest
+    source: bytes | None
+
+
 class SentJob(NamedTuple):
     """What a request carries."""
 
-    request: JobRequest
+    request: JobRequest | ComparisonRequest
     source: bytes | None
     job_s: float | None = None
     """Seconds that the job may take, where the request wants fewer than the service allows."""
+    other: bytes | None = None
+    """The source of B, of a comparison."""
+
+    @property
+    def candidates(self) -> Sequence[SentCandidate]:
+        """What is to run: one, or A and B."""
+        asked = self.request
+        if isinstance(asked, JobRequest):
+            return (SentCandidate("", asked, self.source),)
+        a = SentCandidate("a.", asked.a, self.source)
+        return (a, SentCandidate("b.", asked.b, self.other))
+
+
+HOW_TO_SEND_A_FILE = "a file is sent to POST /v1/submissions: curl -F file=@kernel.py"
 
 
 async def read_json(request: Request, settings: ServiceSettings) -> SentJob:
@@ -57,20 +80,26 @@ async def read_json(request: Request, settings: ServiceSettings) -> SentJob:
         UnsupportedBody, MalformedJson, InvalidSubmission: it is not as it has to be.
 
     """
-    asked = JobRequest.of(await read_members(request, settings))
+    try:
+        members = await read_members(request, settings)
+    except MalformedJson as error:
+        raise MalformedJson(f"{error}; {HOW_TO_SEND_A_FILE}") from None
+    asked = JobRequest.of(members)
     return SentJob(asked, asked.sent_source())
 
 
-async def read_members(request: Request, settings: ServiceSettings) -> object:
-    """Read a JSON body and leave it at that.
+async def read_members(
+    request: Request, settings: ServiceSettings, *, most_files: int = 1
+) -> object:
+    """Read a JSON body, with so many files in it at most, and leave it at that.
 
     Raises:
         UnsupportedBody, MalformedJson, InvalidSubmission: it is not as it has to be.
 
     """
-    if _is_form(request):
-        raise UnsupportedBody("this takes JSON; send files to POST /v1/submissions")
-    limit = ESCAPED_BYTES * settings.limits.source_bytes + settings.fields_bytes
+    if is_form(request):
+        raise UnsupportedBody(f"this takes JSON; {HOW_TO_SEND_A_FILE}")
+    limit = most_files * ESCAPED_BYTES * settings.limits.source_bytes + settings.fields_bytes
     data = b"".join([chunk async for chunk in _capped(request, limit, settings.limits)])
     return loads(data, max_items(settings))
 
@@ -84,7 +113,7 @@ async def read_upload(request: Request, settings: ServiceSettings) -> SentJob:
     """
     fields = list(request.query_params.multi_items())
     filename = None
-    if _is_form(request):
+    if is_form(request):
         files, in_form = await read_form(request, settings)
         file = the_file(files)
         source, filename = file.content, file.filename
@@ -92,28 +121,28 @@ async def read_upload(request: Request, settings: ServiceSettings) -> SentJob:
     else:
         limit = settings.limits.source_bytes
         source = b"".join([chunk async for chunk in _capped(request, limit, settings.limits)])
-    named = _fields(fields, max_items(settings))
+    named = fields_of(fields, max_items(settings))
     if filename is not None:
         named.setdefault("filename", filename)
     return SentJob(JobRequest.of(named), source)
 
 
 async def read_form(
-    request: Request, settings: ServiceSettings
+    request: Request, settings: ServiceSettings, *, most_files: int = 1
 ) -> tuple[Sequence[SentFile], list[tuple[str, str]]]:
-    """Read a multipart form with one file at most: the files and the texts in it.
+    """Read a multipart form with so many files at most: the files and the texts in it.
 
     Raises:
         UnsupportedBody, MalformedForm, SourceTooLarge: it is none, or too large.
 
     """
-    if not _is_form(request):
+    if not is_form(request):
         raise UnsupportedBody("send multipart/form-data here")
-    limit = settings.limits.source_bytes + settings.fields_bytes
+    limit = most_files * settings.limits.source_bytes + settings.fields_bytes
     parser = MultiPartParser(
         request.headers,
         _capped(request, limit, settings.limits),
-        max_files=1,
+        max_files=most_files,
         max_fields=len(JobRequest.model_fields),
         max_part_size=settings.fields_bytes,
     )
@@ -158,20 +187,33 @@ def _texts_of(form: FormData) -> list[tuple[str, str]]:
 async def _capped(
     request: Request, limit: int, limits: RequestLimits
 ) -> AsyncGenerator[bytes, None]:
+    announced = request.headers.get("content-length", "0")
+    if int(announced) > limit:  # the server has seen to it that this is a number
+        raise _too_large(limit, limits)
     size = 0
     async for chunk in request.stream():
         size += len(chunk)
         if size > limit:
-            in_all = "" if limit == limits.source_bytes else f", and {limit} in all"
-            raise SourceTooLarge(
-                "source",
-                f"at most {limits.source_bytes} bytes are accepted{in_all}",
-                limit=limits.source_bytes,
-            )
+            raise _too_large(limit, limits)
         yield chunk
 
 
-def _fields(texts: Iterable[tuple[str, str]], max_items: int) -> dict[str, object]:
+def _too_large(limit: int, limits: RequestLimits) -> SourceTooLarge:
+    in_all = "" if limit == limits.source_bytes else f", and {limit} in all"
+    return SourceTooLarge(
+        "source",
+        f"at most {limits.source_bytes} bytes are accepted{in_all}",
+        limit=limits.source_bytes,
+    )
+
+
+def fields_of(texts: Iterable[tuple[str, str]], max_items: int) -> dict[str, object]:
+    """Return the fields that stand in a form or in a query; lists are JSON text there.
+
+    Raises:
+        InvalidSubmission: one is given twice, or is no JSON where it has to be.
+
+    """
     fields: dict[str, object] = {}
     for name, text in texts:
         if name in SOURCE_FIELDS:
@@ -196,7 +238,8 @@ def _value(name: str, text: str, max_items: int) -> object:
         raise InvalidSubmission(f"{name}{separator}{error.field}", error.message) from None
 
 
-def _is_form(request: Request) -> bool:
+def is_form(request: Request) -> bool:
+    """Whether the body is a multipart form."""
     return request.headers.get("content-type", "").lower().startswith("multipart/form-data")
 
 

@@ -48,6 +48,26 @@ async def test_an_error_is_a_problem_document(http, method, path, status):
     assert ("allow" in answer.headers) == (status == 405)
 
 
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ({"m": {"a": 1}}, "m: must be a valid array"),
+        ({"mode": 7}, "mode: must be"),
+        ({"m": [16], "n": [16], "k": [3]}, "k[0] must be a positive multiple of 16"),
+        ({"cases": [3]}, "cases[0]: must be an object"),
+    ],
+)
+async def test_the_detail_names_the_field(http, body, detail):
+    answer = await http.post("/v1/jobs", json=body)
+    assert problem_in(answer).detail.startswith(detail)
+
+
+async def test_a_file_that_is_sent_where_json_belongs_is_told_where_to_go(http):
+    answer = await http.post("/v1/jobs", content=b"# a kernel\nimport torch\n")
+    assert answer.status_code == 400
+    assert "POST /v1/submissions: curl -F file=@kernel.py" in problem_in(answer).detail
+
+
 async def test_a_full_queue_says_how_full_and_when_to_come_again(queue_settings):
     few = queue_settings.model_copy(update={"max_queued": 2})
     async with serving(few) as http:

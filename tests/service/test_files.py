@@ -1,5 +1,6 @@
 """Kernel files in every way a client may send them: as a form, raw, in JSON."""
 
+import asyncio
 import base64
 import json
 
@@ -273,3 +274,13 @@ async def test_json_carries_one_source_or_a_kernel(http, body, field):
     answer = await http.post("/v1/jobs", json=body)
     assert answer.status_code == 422
     assert [error["field"] for error in answer.json()["errors"]] == [field]
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/submissions"])
+async def test_a_body_that_announces_too_much_is_not_waited_for(http, path):
+    reader, writer = await asyncio.open_connection("127.0.0.1", http.base_url.port)
+    announced = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {10**14}\r\n\r\n"
+    writer.write(announced.encode())
+    async with asyncio.timeout(20):
+        assert await reader.readline() == b"HTTP/1.1 413 Request Entity Too Large\r\n"
+    writer.close()
