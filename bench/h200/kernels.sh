@@ -6,7 +6,7 @@ set -u
 out=${1:?where results go}
 tests=${HB:-/opt/hb/bin}/python
 export PYTHONPATH=$PWD PYTHONUNBUFFERED=1 TRITON_CACHE_DIR=${TRITON_CACHE_DIR:-/tmp/halfbyte-cache}
-timeout 45 python3 bench/kernel_times.py --samples 40 --out "$out/kernels.json" 2>&1 | tee "$out/kernels.log"
+timeout 40 python3 bench/kernel_times.py --samples 40 --out "$out/kernels.json" 2>&1 | tee "$out/kernels.log"
 [ "${2:-}" = plans ] && timeout 60 python3 bench/hopper_plans.py --out "$out/hopper_plans.json"
 # Nothing below is timed, so all of it runs at once.
 sanitize() { # tool, options of the tool, --, options of the script
@@ -14,7 +14,7 @@ sanitize() { # tool, options of the tool, --, options of the script
     shift
     while [ "$1" != -- ]; do options+=("$1"); shift; done
     shift
-    timeout 40 compute-sanitizer --tool "$tool" --error-exitcode 9 "${options[@]}" \
+    timeout 28 compute-sanitizer --tool "$tool" --error-exitcode 9 "${options[@]}" \
         python3 bench/hopper_sanitize.py "$@" > "$out/$tool.txt" 2>&1
     echo "$tool: $? $(tail -n 1 "$out/$tool.txt")"
 }
@@ -23,8 +23,11 @@ sanitize memcheck --report-api-errors no "${ours[@]}" -- &
 sanitize racecheck "${ours[@]}" -- --every-lane &
 sanitize initcheck -- --few &
 if [ -x "$tests" ]; then
-    (timeout 40 "$tests" -m pytest -q -x -p no:randomly -p no:cacheprovider -m gpu \
-        tests/kernels/test_hopper_gemm.py > "$out/hopper_tests.txt" 2>&1
-    tail -n 4 "$out/hopper_tests.txt") &
+    for which in any_sizes "not any_sizes"; do
+        file=$out/hopper_tests_${which// /_}.txt
+        (timeout 28 "$tests" -m pytest -v -p no:randomly -p no:cacheprovider -m gpu -k "$which" \
+            tests/kernels/test_hopper_gemm.py > "$file" 2>&1
+        tail -n 2 "$file") &
+    done
 fi
 wait
