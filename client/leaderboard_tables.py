@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from client.tables import table_of_words
 from client.terminal import plain
 from client.wire import Board, Entry, HistoryResult
 
@@ -23,7 +24,7 @@ def boards_table(boards: Sequence[Board]) -> Table:
 
 def entries_table(entries: Sequence[Entry]) -> Table:
     """Return one row an owner, the best first."""
-    table = _table("rank", "time us", "owner", "sent", "job")
+    table = _table("rank", "time us", "owner", "sent (UTC)", "job")
     for each in entries:
         rank, score = str(each["rank"]), microseconds(each["geomean_us"])
         table.add_row(*_texts(rank, score, each["owner"], when(each["created_at"]), each["job"]))
@@ -32,7 +33,7 @@ def entries_table(entries: Sequence[Entry]) -> Table:
 
 def history_table(results: Sequence[HistoryResult]) -> Table:
     """Return one row a result, the newest first."""
-    table = _table("sent", "time us", "job", "disqualified")
+    table = _table("sent (UTC)", "time us", "job", "disqualified")
     for each in results:
         why = each["disqualified"]["reason"] if each["disqualified"] else ""
         sent, score = when(each["created_at"]), microseconds(each["geomean_us"])
@@ -41,7 +42,7 @@ def history_table(results: Sequence[HistoryResult]) -> Table:
 
 
 def _table(*names: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = table_of_words()
     for name in names:
         right = name in ("rank", "time us", "best us", "owners")
         table.add_column(name, justify="right" if right else "left", no_wrap=name != "disqualified")
@@ -58,5 +59,5 @@ def microseconds(time_us: float) -> str:
 
 
 def when(time: str) -> str:
-    """Return a time of the service to the second."""
-    return time[:19].replace("T", " ")
+    """Return a time of the service to the minute, which is UTC."""
+    return time[:16].replace("T", " ")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from client.tables import BAD
+from client.tables import BAD, table_of_words
 from client.terminal import plain
 from client.wire import QueueView, Worker
 
@@ -14,7 +14,7 @@ STYLES = {"unhealthy": BAD, "busy": "bold green"}
 
 def queue_table(view: QueueView) -> Table:
     """Return one row a device and mode, the one that waits longest first."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = table_of_words()
     table.add_column("device", no_wrap=True)
     table.add_column("mode", no_wrap=True)
     table.add_column("waiting", justify="right", no_wrap=True)
@@ -36,9 +36,9 @@ def queue_summary(view: QueueView) -> str:
 
 def workers_table(workers: Sequence[Worker]) -> Table:
     """Return one row a worker."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = table_of_words()
     told = any(worker.get("reason") for worker in workers)
-    for name in ("id", "state", "device", "sandbox", "job"):
+    for name in ("id", "state", "device", "level", "job"):
         table.add_column(name, no_wrap=True)
     if told:
         table.add_column("why")
@@ -47,7 +47,7 @@ def workers_table(workers: Sequence[Worker]) -> Table:
             Text(plain(worker["id"])),
             Text(plain(worker["state"]), style=STYLES.get(worker["state"], "")),
             Text(plain(worker["gpu"] or worker["device"])),
-            Text(f"level {worker['sandbox_level']}"),
+            Text(str(worker["sandbox_level"])),
             Text(plain(worker["job"] or "-")),
             *([Text(plain(worker.get("reason") or ""))] if told else []),
         )

@@ -1,15 +1,15 @@
 """A job as text for people. Programs read `--json`."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from client.tables import BAD, STYLES, cases_table, kernels_table, profile_table
+from client.job_table import kernel_name
+from client.tables import BAD, STYLES, cases_table, kernels_table, profile_table, times_table
 from client.terminal import plain, plain_lines, shortened
-from client.wire import CaseResult, JobListItem, JobView, Log, Verdict
+from client.wire import CaseResult, JobView, Log, Verdict
 
 CASE_MESSAGES = 5
 DEFAULT_PROBLEM = "nvfp4_group_gemm"
@@ -28,7 +28,7 @@ def job(view: JobView) -> Iterator[RenderableType]:
         if said := same_again(view):
             yield Text(said)
             yield Text()
-        yield Text(_machine(verdict, view["mode"]))
+        yield from map(Text, _machine(verdict, view["mode"]))
     elif error:
         yield _headed("failed", OURS, f"{error['reason']}: {error['message']}")
         yield Text("The fault is the service's, not the kernel's.")
@@ -59,30 +59,14 @@ def same_again(view: JobView) -> str | None:
     return f"the same operands again: {plain(_repeat(view, verdict['reproduce'] or ''))}"
 
 
-def jobs(items: Sequence[JobListItem]) -> Table:
-    """Return a table of jobs."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("id", "state", "mode", "kernel", "device", "created"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("time us", justify="right", no_wrap=True)
-    for item in items:
-        headline = item["headline"]
-        state = headline["outcome"] if headline else item["state"]
-        time_us = headline["geomean_us"] if headline else None
-        cells = (item["id"], state, item["mode"], _kernel(item), item["device"])
-        table.add_row(
-            *(Text(plain(cell)) for cell in cells),
-            Text(plain(item["created_at"])[:19].replace("T", " ")),
-            Text("" if time_us is None else f"{time_us:.2f}"),
-        )
-    return table
-
-
 def _verdict(verdict: Verdict, mode: str) -> Iterator[RenderableType]:
     yield _headed(verdict["outcome"], STYLES.get(verdict["outcome"], BAD), verdict["summary"])
     if verdict["cases"]:
         yield Text()
         yield cases_table(verdict["cases"])
+    if any(case.get("timing") for case in verdict["cases"]):
+        yield Text()
+        yield times_table(verdict["cases"])
     yield from _case_messages(verdict)
     if mode == "compile" and verdict.get("message"):
         yield Text()
@@ -191,7 +175,7 @@ def _repeat(view: JobView, body: str) -> str:
             return f"POST /v1/jobs {body}"
     except (ValueError, LookupError, TypeError, AttributeError):
         return f"POST /v1/jobs {body}"
-    what = f"run --kernel {view['kernel']}" if view.get("kernel") else f"submit {_kernel(view)}"
+    what = f"run --kernel {view['kernel']}" if view.get("kernel") else f"submit {kernel_name(view)}"
     options = " ".join(f"--{name} {text}" for name, text in sizes.items())
     if batch != 1:
         options += f" --l {batch}"
@@ -200,26 +184,25 @@ def _repeat(view: JobView, body: str) -> str:
     return f"halfbyte {what} --mode {plain(mode)} {options} --seed {seed}"
 
 
-def _machine(verdict: Verdict, mode: str) -> str:
+def _machine(verdict: Verdict, mode: str) -> Iterator[str]:
+    """Say how far to trust it, and what it ran on."""
     found = verdict["environment"]
+    if mode == "compile":
+        yield "compiled only: nothing was run"
+    elif verdict["emulated"]:
+        yield "emulated on a CPU: correctness only, no times"
+    made_of = f" ({plain(found['sandbox'] or '')})" if found.get("sandbox") else ""
+    yield f"sandbox level {verdict['sandbox_level']}{made_of}"
     device = plain(found.get("gpu") or found.get("cpu") or found.get("device") or "unknown device")
     versions = ", ".join(
         f"{name} {plain(found[name] or '')}"
         for name in ("driver", "cuda", "python", "torch", "triton", "halfbyte")
         if found.get(name)
     )
-    sandbox = f"sandbox level {verdict['sandbox_level']}"
-    if found.get("sandbox"):
-        sandbox += f" ({plain(found['sandbox'] or '')})"
-    emulated = "emulated on a CPU: correctness only, no times; " if verdict["emulated"] else ""
-    if mode == "compile":
-        emulated = "compiled only: nothing was run; "
-    return f"{emulated}{sandbox}; {device}; {versions}"
+    yield device
+    yield versions
 
 
 def _job_line(view: JobView) -> str:
-    return f"job {plain(view['id'])}: {_kernel(view)}, mode {view['mode']}, device {view['device']}"
-
-
-def _kernel(view: JobView) -> str:
-    return plain(view.get("filename") or view.get("kernel") or "submission")
+    what = f"{kernel_name(view)}, mode {view['mode']}, device {view['device']}"
+    return f"job {plain(view['id'])}: {what}"

@@ -6,32 +6,45 @@ from rich.table import Table
 from rich.text import Text
 
 from client.terminal import plain
-from client.wire import CaseResult, CompiledKernel, ProfiledKernel
+from client.wire import CaseResult, CompiledKernel, ProfiledKernel, Timing
 
-GROUPS_SHOWN = 4
+GROUPS_SHOWN = 2
+SIZES_CHARACTERS = 13
+"""Sizes that need more are abbreviated: three of them have to fit beside results in 80 columns."""
 STYLES = {"passed": "bold green", "not run": "dim"}
 BAD = "bold red"
 
 
 def cases_table(cases: Sequence[CaseResult]) -> Table:
-    """Return one row a case, with times where any case has them."""
-    timed = any(case.get("timing") for case in cases)
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    """Return one row a case: its sizes, and how right it was."""
+    table = table_of_words()
     batched = any(case.get("l", 1) != 1 for case in cases)
-    for name in ("case", "m", "n", "k", *(("l",) if batched else ())):
+    for name in ("case", "m", "n", "k", *(("l",) if batched else ()), "outcome"):
         table.add_column(name, no_wrap=True)
-    table.add_column("outcome", no_wrap=True)
-    table.add_column("wrong", justify="right", no_wrap=True)
-    table.add_column("abs error", justify="right", no_wrap=True)
-    table.add_column("rel error", justify="right", no_wrap=True)
-    table.add_column("bit-exact", no_wrap=True)
-    if timed:
-        for name in ("median us", "p10..p90", "TFLOP/s", "of light"):
-            table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("note")
+    for name in ("wrong", "abs err", "rel err"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("exact", no_wrap=True)
     for case in cases:
-        table.add_row(*_row(case, batched), *(_times(case) if timed else ()))
+        table.add_row(*_row(case, batched))
     return table
+
+
+def times_table(cases: Sequence[CaseResult]) -> Table:
+    """Return one row a case that was timed."""
+    table = table_of_words()
+    table.add_column("case", no_wrap=True)
+    for name in ("median us", "p10..p90", "TFLOP/s", "of light"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("note")
+    for case in cases:
+        if timing := case.get("timing"):
+            table.add_row(Text(str(case["index"])), *_times(timing))
+    return table
+
+
+def table_of_words() -> Table:
+    """Return a table without lines, 80 columns wide at most where nothing in it is long."""
+    return Table(box=None, pad_edge=False, header_style="bold")
 
 
 def _row(case: CaseResult, batched: bool) -> Iterator[Text]:
@@ -47,17 +60,12 @@ def _row(case: CaseResult, batched: bool) -> Iterator[Text]:
         yield from (Text("-"),) * 4
         return
     yield Text(str(comparison["mismatched_elements"]))
-    yield Text(f"{comparison['max_abs_error']:.3g}")
+    yield Text(f"{comparison['max_abs_error']:.2g}")
     yield Text(f"{comparison['max_rel_error']:.1e}")
     yield Text("yes" if comparison["bit_exact"] else "no")
 
 
-def _times(case: CaseResult) -> Iterator[Text]:
-    timing = case.get("timing")
-    if timing is None:
-        yield from (Text("-"),) * 4
-        yield Text()
-        return
+def _times(timing: Timing) -> Iterator[Text]:
     yield Text(f"{timing['median_us']:.2f}")
     yield Text(f"{timing['p10_us']:.2f}..{timing['p90_us']:.2f}")
     yield Text(f"{timing['tflops']:.1f}")
@@ -68,7 +76,7 @@ def _times(case: CaseResult) -> Iterator[Text]:
 
 def kernels_table(kernels: Sequence[CompiledKernel]) -> Table:
     """Return one row a compiled kernel."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = table_of_words()
     for name in ("compiled kernel", "target"):
         table.add_column(name, no_wrap=True)
     table.add_column("tensor cores", overflow="fold")  # names of instructions are long
@@ -87,7 +95,7 @@ def kernels_table(kernels: Sequence[CompiledKernel]) -> Table:
 
 def profile_table(kernels: Sequence[ProfiledKernel]) -> Table:
     """Return one row a launch of a kernel."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = table_of_words()
     table.add_column("case", no_wrap=True)
     table.add_column("kernel", overflow="fold")
     for name in ("us", "registers", "shared B", "occupancy", "GB/s", "tensor cores"):
@@ -111,8 +119,10 @@ def _figure(value: float | None, form: str) -> Text:
 
 
 def short(sizes: Sequence[int]) -> str:
-    """Return one size a group on little room: `96,128`, `4096 x8`, `80,176,128,72,.. (32)`."""
+    """Return one size a group on little room: `96,128`, `4096 x8`, `80,176,.. (32)`."""
     if len(sizes) > 1 and len(set(sizes)) == 1:
         return f"{sizes[0]} x{len(sizes)}"
-    shown = ",".join(map(str, sizes[:GROUPS_SHOWN]))
-    return shown if len(sizes) <= GROUPS_SHOWN else f"{shown},.. ({len(sizes)})"
+    every = ",".join(map(str, sizes))
+    if len(every) <= SIZES_CHARACTERS:
+        return every
+    return f"{','.join(map(str, sizes[:GROUPS_SHOWN]))},.. ({len(sizes)})"

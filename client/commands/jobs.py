@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from client import render
+from client.job_table import jobs_table
 from client.option_groups import grouped
 from client.options import JobId, Json, Mode, Service
 from client.terminal import console, plain, plain_lines
@@ -83,7 +83,8 @@ def list_jobs(
     if as_json:
         print_json(page)
     elif page["jobs"]:
-        console().print(render.jobs(page["jobs"]))
+        out = console()
+        out.print(jobs_table(page["jobs"], out.width))
     else:
         console(stderr=True).print("no jobs")
 

@@ -45,8 +45,8 @@ def test_workers_are_a_table_without_what_a_terminal_acts_on(halfbyte, service):
     service.tell("GET", "/v1/workers", Answer(200, {"workers": [WORKER]}))
     done = halfbyte("workers", "--url", service.url)
     head, row = (line.split() for line in done.stdout.splitlines())
-    assert head == ["id", "state", "device", "sandbox", "job"]
-    assert row == [r"vm-12-abc\x1b[2J", "busy", "cpu", "level", "2", "f" * 32]
+    assert head == ["id", "state", "device", "level", "job"]
+    assert row == [r"vm-12-abc\x1b[2J", "busy", "cpu", "2", "f" * 32]
 
 
 def test_a_worker_that_can_do_nothing_says_why(halfbyte, service):

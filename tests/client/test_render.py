@@ -29,11 +29,13 @@ def test_a_passing_verdict_says_so_first_and_on_what_machine_last():
     lines = text_of(finished(summary="passed: 1 case in 3 calls")).splitlines()
     assert lines[0] == "passed: 1 case in 3 calls"
     assert "0     96,128  128,256  256,512  passed" in lines[3]
-    assert lines[-2] == (
-        "emulated on a CPU: correctness only, no times; sandbox level 2 (bubblewrap); A CPU; "
-        "python 3.11.7, torch 2.13.0, triton 3.9.0, halfbyte 0.1.0"
-    )
-    assert lines[-1] == "job 0123456789abcdef: auto, mode test, device any"
+    assert lines[-5:] == [
+        "emulated on a CPU: correctness only, no times",
+        "sandbox level 2 (bubblewrap)",
+        "A CPU",
+        "python 3.11.7, torch 2.13.0, triton 3.9.0, halfbyte 0.1.0",
+        "job 0123456789abcdef: auto, mode test, device any",
+    ]
 
 
 def test_a_wrong_case_says_where():
@@ -161,7 +163,7 @@ def test_a_compilation_shows_every_line_of_the_compiler_and_claims_no_correctnes
     view = finished("compile_error", cases=[], kernels=[], message=message)
     text = text_of({**view, "mode": "compile"})
     assert all(f"line {n}\\x1b\n" in text for n in range(29))
-    assert "compiled only: nothing was run; sandbox level 2" in text
+    assert "compiled only: nothing was run\nsandbox level 2" in text
     assert "correctness" not in text
 
 
@@ -198,7 +200,7 @@ def test_the_status_is_a_few_words(view, said):
         ([96, 128], "96,128"),
         ([4096] * 8, "4096 x8"),
         ([1, 2, 3, 4], "1,2,3,4"),
-        ([80, 176, 128, 72, 64], "80,176,128,72,.. (5)"),
+        ([80, 176, 128, 72, 64], "80,176,.. (5)"),
     ],
 )
 def test_sizes_of_many_groups_are_abbreviated(sizes, shown):
