@@ -8,6 +8,7 @@ import typer
 from pydantic import BaseModel
 
 from client.main import app as commands
+from contract.problem import PROBLEMS
 from contract.settings import QueueSettings
 from contract.submission import Mode
 from contract.verdict import VERDICT
@@ -54,6 +55,14 @@ def test_every_call_is_documented() -> None:
         if f"{method.upper()} {path.replace('{job_id}', '{id}')}" not in DOCS["api"]
     ]
     assert missing == []
+
+
+def test_every_problem_is_documented_with_its_kernels() -> None:
+    for page in (DOCS["problems"], DOCS["api"]):
+        assert [name for name in PROBLEMS if f"`{name}`" not in page] == []
+    for problem in PROBLEMS.values():
+        assert f"`{' '.join(problem.kernels)}`" in DOCS["problems"]
+        assert problem.equation.partition(" for every ")[0] in DOCS["problems"]
 
 
 def test_every_outcome_and_mode_is_documented() -> None:
