@@ -39,6 +39,7 @@ from kernels.hopper_device import device_of
 from kernels.layout import SubmissionData
 from kernels.problem import GroupShape
 from kernels.refusals import tell
+from kernels.stand_in import imitates
 
 CAPABILITY = (9, 0)
 _MOST = 1 << 19
@@ -49,6 +50,8 @@ def applies(groups: Sequence[GroupShape], capability: tuple[int, int]) -> str | 
     """Return why the kernel cannot run these groups on such a device, None where it can."""
     if capability != CAPABILITY:
         return "needs compute capability 9.0: the products are wgmma"
+    if imitates():
+        return "needs a GPU: neither the interpreter nor Triton's compiler knows CUDA C++"
     if not has_bindings():
         return "needs cuda-bindings, which PyTorch for CUDA brings along"
     if any(shape.k % 32 for shape in groups):

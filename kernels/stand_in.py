@@ -26,10 +26,12 @@ _IS_CUDA = torch.Tensor.is_cuda.__get__  # type: ignore[attr-defined]
 _HOST = torch.device("cpu")
 _WARP_SIZE = 32
 _MEMORY_BYTES = 180 << 30
+_imitated: set[tuple[int, int]] = set()
 
 
 def imitate(capability: tuple[int, int]) -> None:
     """Answer for a device of this compute capability from now on; a later call changes it."""
+    _imitated.add(capability)
     properties = device_properties(capability)
     for name, answer in (_CUDA | _answers(capability, properties)).items():
         setattr(torch.cuda, name, answer)
@@ -39,6 +41,11 @@ def imitate(capability: tuple[int, int]) -> None:
     modes = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
     if not any(type(mode) is _CudaOnHost for mode in modes):
         _send_cuda_to_the_host()
+
+
+def imitates() -> bool:
+    """Tell whether this process answers for a device that is not there."""
+    return bool(_imitated)
 
 
 def device_properties(capability: tuple[int, int]) -> SimpleNamespace:

@@ -55,6 +55,14 @@ def test_it_says_why_it_does_not_apply(
     assert applies([shape], capability) == reason
 
 
+@pytest.mark.usefixtures("bindings")
+def test_where_a_device_is_imitated_it_does_not_apply(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hopper_gemm, "imitates", lambda: True)
+    reason = applies([GroupShape(1, 1, 32)], HOPPER)
+    assert reason is not None
+    assert reason.startswith("needs a GPU")
+
+
 def test_without_bindings_it_does_not_apply(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hopper_gemm, "has_bindings", lambda: False)
     assert applies([], HOPPER) == "needs cuda-bindings, which PyTorch for CUDA brings along"
