@@ -117,10 +117,10 @@ class Local:
     def _await(self, stage: Sequence[Child], ready: Callable[[], bool]) -> None:
         deadline = time.monotonic() + START_S
         while not ready():
-            for each in stage:
-                how = each.ended()
-                if how:
-                    raise StartFailed(each.spec.name, how, each.log)
+            ended = [(each, how) for each in stage if (how := each.ended())]
+            if len(ended) == len(stage):  # one GPU of several may be broken
+                each, how = ended[0]
+                raise StartFailed(each.spec.name, how, each.log)
             if time.monotonic() > deadline:
                 raise StartFailed(stage[0].spec.name, "took too long", stage[0].log)
             if self._signals.wait(POLL_S):

@@ -99,6 +99,13 @@ def test_it_starts_everything_says_where_it_serves_and_stops_when_asked(up):
         httpx.get(f"{url}/readyz", trust_env=False)
 
 
+def test_one_worker_of_several_that_does_not_start_holds_up_nobody_and_is_started_again(up):
+    process, said = up.serving("--workers", "2", STAND_IN_FIRST_WORKER_ENDS="1")
+    assert "worker ready on cpu, sandbox level 2" in said
+    assert " ended with exit code 1; starting it again in " in process.stdout.readline()
+    assert process.stdout.readline().endswith(" started again\n")
+
+
 @pytest.mark.parametrize("name", list(KINDS))
 def test_a_killed_child_comes_back(up, name):
     process, _ = up.serving()

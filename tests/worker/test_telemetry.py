@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from contract.submission import Mode
 from contract.verdict import Passed, Verdict
@@ -72,6 +73,16 @@ def test_a_gpu_that_is_lost_says_nothing_and_stops_nobody() -> None:
 def test_a_machine_without_a_driver_has_no_telemetry() -> None:
     assert isinstance(find_meter("GPU-1"), NoMeter)
     assert telemetry_of([NoMeter().read(), None]) is None
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+def test_a_gpu_says_how_it_is() -> None:
+    reading = find_meter(f"GPU-{torch.cuda.get_device_properties(0).uuid}").read()
+    assert reading is not None
+    assert 100 < reading.sm_clock_mhz < 5000
+    assert 10 < reading.temperature_c < 110
+    assert 10 < reading.power_w < 1500
 
 
 def test_readings_are_summed_up_with_every_reason_that_was_active_once() -> None:

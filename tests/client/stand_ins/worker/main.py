@@ -1,12 +1,21 @@
-"""Says that it is idle, and ends when it is told to; not even then, where that is asked for."""
+"""Says that it is idle, and ends when it is told to; not even then, where that is asked for.
+
+The first of several ends at once, where that is asked for.
+"""
 
 import json
 import os
 import signal
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 if os.environ.get("STAND_IN_WORKER_STAYS"):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.environ.get("STAND_IN_FIRST_WORKER_ENDS"):
+    with suppress(FileExistsError):
+        (Path(os.environ["STAND_IN_DIR"]) / "first").touch(exist_ok=False)
+        sys.exit("the GPU is broken")
 note = Path(os.environ["STAND_IN_DIR"]) / f"worker-{os.getpid()}.json"
 worker = {"pid": os.getpid(), "state": "idle", "device": "cpu", "gpu": None, "sandbox_level": 2}
 part = note.with_suffix(".part")
