@@ -1,9 +1,10 @@
 """From samples to a time: the rule, and what it takes to be believed.
 
-A sample is two durations of one call: what the runner's events say, and what the judge's own clock
-saw between release and done. The difference of the two is a constant of the machine, the *overhead*
-(a context switch, the release, the synchronisation), which calibration measures with kernels of our
-own. A forged event can only be too short, and then the difference grows by as much.
+A sample is two durations of one call: what the runner's events say, and what the judge's events
+say of how long it was without the device. The difference of the two is a constant of the machine,
+the *overhead* (two switches of contexts, the synchronisation, the done word), which calibration
+measures with kernels of our own. A forged event can only be too short, and then the difference
+grows by as much.
 """
 
 import statistics
