@@ -187,6 +187,8 @@ def _texts_of(form: FormData) -> list[tuple[str, str]]:
 async def _capped(
     request: Request, limit: int, limits: RequestLimits
 ) -> AsyncGenerator[bytes, None]:
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise UnsupportedBody("send the body as it is: no Content-Encoding is undone here")
     announced = request.headers.get("content-length", "0")
     if int(announced) > limit:  # the server has seen to it that this is a number
         raise _too_large(limit, limits)

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gzip
 import json
 
 import pytest
@@ -284,3 +285,11 @@ async def test_a_body_that_announces_too_much_is_not_waited_for(http, path):
     async with asyncio.timeout(20):
         assert await reader.readline() == b"HTTP/1.1 413 Request Entity Too Large\r\n"
     writer.close()
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/submissions"])
+async def test_a_compressed_body_is_refused_as_such(http, path):
+    headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+    answer = await http.post(path, content=gzip.compress(b"{}"), headers=headers)
+    assert answer.status_code == 415
+    assert "Content-Encoding" in answer.json()["detail"]
