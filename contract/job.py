@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from contract.device import CPU, GPU_ONLY, line_of
 from contract.submission import Candidate, Mode, Submission
@@ -63,8 +63,8 @@ class Job(BaseModel):
     kernel: str | None = None
     filename: str | None = None
     sha256: str | None = None
-    other: Candidate | None = None
-    """B of a comparison; `kernel`, `filename` and `sha256` beside it are those of A."""
+    other: Candidate | None = Field(default=None, exclude_if=lambda other: other is None)
+    """B of a comparison, in which `kernel` and so on are those of A; left out of every other job."""
     device: str
     owner: str
     attempts: int = 0

@@ -4,6 +4,7 @@ Nothing is stored before everything is checked: a bad request leaves no job behi
 """
 
 import asyncio
+import hashlib
 import json
 import sys
 import warnings
@@ -18,6 +19,7 @@ from contract.problem import Case, Problem
 from contract.queue import JobQueue
 from contract.quota import Quotas
 from contract.submission import (
+    Candidate,
     Limits,
     Mode,
     Submission,
@@ -27,8 +29,8 @@ from contract.submission import (
 )
 from service.access import Caller
 from service.callback_address import AddressRefused, CallbackAddresses
-from service.job_request import JobRequest, safe_filename
-from service.request_body import SentJob
+from service.job_request import CasesRequest, safe_filename
+from service.request_body import SentCandidate, SentJob
 from service.settings import ServiceSettings
 from service.source_check import Refusal, check
 
@@ -61,8 +63,9 @@ class Admission:
 
         """
         await self._contest.check_open()
-        if sent.source is not None:
-            self._settings.limits.check_source(sent.source)
+        for each in sent.candidates:
+            if each.source is not None:
+                self._settings.limits.check_source(each.source)
         workers = await self._queue.workers()
         submission = self._resolve(sent, workers)
         if not caller.limited or await self._quotas.take(caller.owner, idempotency_key):
@@ -71,35 +74,29 @@ class Admission:
             submission,
             caller.owner,
             idempotency_key=idempotency_key,
-            digest=sent.request.digest(sent.source),
+            digest=sent.request.digest(*(each.source for each in sent.candidates)),
             max_waiting=self._settings.quota.jobs_waiting if caller.limited else None,
         )
 
     def _resolve(self, sent: SentJob, workers: Sequence[WorkerInfo]) -> Submission:
-        asked, source = sent.request, sent.source
+        asked = sent.request
         problem = problem_named(asked.problem)
-        kernel = asked.kernel
-        if kernel is not None and source is not None:
-            raise InvalidSubmission("kernel", "give a built-in kernel or a file, not both")
-        if kernel is None and source is None:
-            kernel = "auto"
-        if kernel is not None and kernel not in problem.kernels:
-            known = ", ".join(problem.kernels)
-            raise InvalidSubmission("kernel", f"unknown kernel {kernel!r}; known: {known}")
-        if source is None and asked.filename is not None:
-            raise InvalidSubmission("filename", "only a file has a name")
+        first, *others = (candidate_of(each, problem) for each in sent.candidates)
         device = device_named(asked.device, (name for each in workers for name in each.serves))
         mode = asked.mode or default_mode(workers, device)
+        if mode is Mode.COMPARE and not others:
+            raise InvalidSubmission("mode", "two candidates are compared by POST /v1/comparisons")
         _refuse_what_cannot_run(mode, device, workers)
         return Submission(
             problem=problem.name,
             mode=mode,
             cases=self._cases_of(mode, problem, asked) or official_cases(problem, mode),
-            kernel=kernel,
-            source=source,
-            filename=None if source is None else safe_filename(asked.filename),
+            kernel=first.kernel,
+            source=first.source,
+            filename=first.filename,
             device=device,
             targets=_targets_of(mode, asked.targets),
+            other=others[0] if others else None,
             callback_url=asked.callback_url,
             limits=self._limits_of(sent),
         )
@@ -110,14 +107,21 @@ class Admission:
             return limits
         return limits.model_copy(update={"job_s": min(sent.job_s, limits.job_s)})
 
-    def _cases_of(self, mode: Mode, problem: Problem, asked: JobRequest) -> tuple[Case, ...] | None:
+    def _cases_of(
+        self, mode: Mode, problem: Problem, asked: CasesRequest
+    ) -> tuple[Case, ...] | None:
         """Return the cases that were asked for; a ranked job has those of everybody."""
         if mode is Mode.RANKED and (given := asked.given_cases()):
             raise InvalidSubmission(
                 given[0],
                 "mode `ranked` runs the official cases under seeds that nobody knows; leave it out",
             )
-        return asked.asked_cases(problem, self._settings.limits)
+        cases = asked.asked_cases(problem, self._settings.limits)
+        if mode is Mode.COMPARE and cases and not any(any(case.m) for case in cases):
+            raise InvalidSubmission(
+                "m" if asked.cases is None else "cases", "no row in any case: nothing takes time"
+            )
+        return cases
 
     async def _check(
         self, sent: SentJob, submission: Submission, workers: Sequence[WorkerInfo]
@@ -125,8 +129,10 @@ class Admission:
         """Look at what takes a while to look at."""
         if submission.callback_url is not None:
             await self.check_address(submission.callback_url, "callback_url")
-        if sent.source is not None:
-            await self._check_source(sent.source, grammar_of(workers, submission.device))
+        for each in sent.candidates:
+            if each.source is not None:
+                grammar = grammar_of(workers, submission.device)
+                await self._check_source(each.source, grammar, f"{each.field}source")
 
     async def check_address(self, address: str, field: str) -> None:
         """Refuse an address that nothing may be posted to.
@@ -140,7 +146,9 @@ class Admission:
         except AddressRefused as error:
             raise InvalidSubmission(field, str(error)) from None
 
-    async def _check_source(self, source: bytes, grammar: tuple[int, int] | None) -> None:
+    async def _check_source(
+        self, source: bytes, grammar: tuple[int, int] | None, field: str
+    ) -> None:
         if len(source) <= SMALL_BYTES:
             with warnings.catch_warnings(action="ignore"):
                 refusal = check(source, grammar)
@@ -150,10 +158,32 @@ class Admission:
         if refusal is not None:
             where = {name: value for name, value in refusal._asdict().items() if name != "message"}
             raise InvalidSubmission(
-                "source",
+                field,
                 refusal.message,
                 **{name: value for name, value in where.items() if value is not None},
             )
+
+
+def candidate_of(sent: SentCandidate, problem: Problem) -> Candidate:
+    """Return what a request asks to run.
+
+    Raises:
+        InvalidSubmission: a kernel that is not there, or a file and a kernel at once.
+
+    """
+    kernel, source, filename = sent.asked.kernel, sent.source, sent.asked.filename
+    if kernel is not None and source is not None:
+        raise InvalidSubmission(f"{sent.field}kernel", "give a built-in kernel or a file, not both")
+    if source is None and filename is not None:
+        raise InvalidSubmission(f"{sent.field}filename", "only a file has a name")
+    if source is not None:
+        digest = hashlib.sha256(source).hexdigest()
+        return Candidate(source=source, filename=safe_filename(filename), sha256=digest)
+    kernel = "auto" if kernel is None else kernel
+    if kernel not in problem.kernels:
+        known = ", ".join(problem.kernels)
+        raise InvalidSubmission(f"{sent.field}kernel", f"unknown kernel {kernel!r}; known: {known}")
+    return Candidate(kernel=kernel)
 
 
 async def refusal_of(

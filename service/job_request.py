@@ -5,8 +5,8 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
-from typing import Annotated, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic_core import ErrorDetails
@@ -40,18 +40,42 @@ class InvalidFields(InvalidSubmission):
         self.errors = errors
 
 
-class JobRequest(BaseModel):
-    """A job as it is asked for. Sizes are integers and nothing else; unknown fields are refused.
-
-    One case is `m`, `n` and `k`, each a list with one entry a group (and `l`, a batch, where the
-    problem has no groups); several are `cases`; none are the official cases of the problem. What
-    runs is a built-in `kernel` (`auto` where nothing is said) or a file: `source`, or its bytes as
-    `source_base64`.
-    """
+class CandidateRequest(BaseModel):
+    """What runs: a built-in kernel, or a file as text or as bytes in base64."""
 
     model_config = ConfigDict(
         strict=True, extra="forbid", frozen=True, use_attribute_docstrings=True
     )
+
+    kernel: Name | None = None
+    source: str | None = None
+    source_base64: str | None = None
+    filename: str | None = None
+
+    def sent_source(self, field: str = "") -> bytes | None:
+        """Return the file that came inside the JSON, None where there is none.
+
+        Raises:
+            InvalidSubmission: two are given, or one is no base64; `field` begins the path.
+
+        """
+        path = f"{field}source_base64"
+        if self.source_base64 is None:
+            return None if self.source is None else self.source.encode()
+        if self.source is not None:
+            raise InvalidSubmission(path, "give `source` or `source_base64`, not both")
+        try:
+            return base64.b64decode(self.source_base64, validate=True)
+        except ValueError as error:
+            raise InvalidSubmission(path, f"not base64: {error}") from None
+
+
+class CasesRequest(BaseModel):
+    """What it runs on: cases of a problem, and a device."""
+
+    model_config = CandidateRequest.model_config
+    FILES: ClassVar[Mapping[str, Any]] = {"source": True, "source_base64": True}
+    """Where files stand, in which a request may come in several forms."""
 
     problem: Name = "nvfp4_group_gemm"
     m: tuple[int, ...] | None = None
@@ -67,15 +91,7 @@ class JobRequest(BaseModel):
     distribution: Distribution | None = None
     poison_padding: bool | None = None
     cases: tuple[Case, ...] | None = None
-    kernel: Name | None = None
-    source: str | None = None
-    source_base64: str | None = None
-    filename: str | None = None
-    mode: Mode | None = None
-    """Not given: `benchmark`, or `test` where no worker with a GPU is alive."""
     device: Name = "any"
-    targets: tuple[Name, ...] | None = None
-    """What mode `compile` compiles for; all targets where none are given."""
     callback_url: Annotated[str, Field(max_length=2000)] | None = None
 
     @classmethod
@@ -90,22 +106,6 @@ class JobRequest(BaseModel):
             return cls.model_validate_json(json.dumps(_with_integer_seeds(fields)))
         except ValidationError as error:
             raise InvalidFields(plain_errors(error.errors(include_url=False))) from None
-
-    def sent_source(self) -> bytes | None:
-        """Return the file that came inside the JSON, None where there is none.
-
-        Raises:
-            InvalidSubmission: two are given, or one is no base64.
-
-        """
-        if self.source_base64 is None:
-            return None if self.source is None else self.source.encode()
-        if self.source is not None:
-            raise InvalidSubmission("source_base64", "give `source` or `source_base64`, not both")
-        try:
-            return base64.b64decode(self.source_base64, validate=True)
-        except ValueError as error:
-            raise InvalidSubmission("source_base64", f"not base64: {error}") from None
 
     def given_cases(self) -> list[str]:
         """Return the fields that were given of those that say which cases run."""
@@ -141,12 +141,44 @@ class JobRequest(BaseModel):
             raise InvalidSubmission(path, error.message) from None
         return (case,)
 
-    def digest(self, source: bytes | None) -> str:
+    def digest(self, *sources: bytes | None) -> str:
         """Return a digest of what was asked for, however it was sent."""
-        fields = self.model_dump_json(exclude={"source", "source_base64"}, exclude_none=True)
+        fields = self.model_dump_json(exclude=dict(self.FILES), exclude_none=True)
         digest = hashlib.sha256(fields.encode())
-        digest.update(b"\0" if source is None else b"\1" + source)
+        for source in sources:
+            digest.update(b"\0" if source is None else b"\1%d:" % len(source) + source)
         return digest.hexdigest()
+
+
+class JobRequest(CandidateRequest, CasesRequest):
+    """A job as it is asked for. Sizes are integers and nothing else; unknown fields are refused.
+
+    One case is `m`, `n` and `k`, each a list with one entry a group (and `l`, a batch, where the
+    problem has no groups); several are `cases`; none are the official cases of the problem. What
+    runs is a built-in `kernel` (`auto` where nothing is said) or a file: `source`, or its bytes as
+    `source_base64`.
+    """
+
+    mode: Mode | None = None
+    """Not given: `benchmark`, or `test` where no worker with a GPU is alive."""
+    targets: tuple[Name, ...] | None = None
+    """What mode `compile` compiles for; all targets where none are given."""
+
+
+class ComparisonRequest(CasesRequest):
+    """A comparison as it is asked for: `a` and `b`, on the same cases and the same worker.
+
+    Cases are given as in a job; none are the official benchmarks of the problem.
+    """
+
+    FILES = {"a": CasesRequest.FILES, "b": CasesRequest.FILES}
+    mode: ClassVar = Mode.COMPARE
+    targets: ClassVar = None
+
+    a: CandidateRequest
+    """What is there, say."""
+    b: CandidateRequest
+    """What is to replace it."""
 
 
 def safe_filename(name: str | None) -> str:

@@ -9,7 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
 from service.compat.run_request import RunRequest
-from service.job_request import SEED_SCHEMA, JobRequest
+from service.job_request import SEED_SCHEMA, ComparisonRequest, JobRequest
 from service.problem_document import MEDIA_TYPE, ProblemDocument
 
 VERSION = version("halfbyte")
@@ -72,7 +72,7 @@ def description_of(app: FastAPI) -> Callable[[], Schema]:
                 title=app.title, version=app.version, summary=app.summary, routes=app.routes
             )
             schemas = schema["components"]["schemas"]
-            for model in (JobRequest, RunRequest, ProblemDocument):
+            for model in (JobRequest, ComparisonRequest, RunRequest, ProblemDocument):
                 described = model.model_json_schema(ref_template=TEMPLATE)
                 schemas |= described.pop("$defs", {})
                 schemas[model.__name__] = described
@@ -131,3 +131,21 @@ def upload_body() -> Schema:
             for name in fields
         ],
     }
+
+
+def comparison_body() -> Schema:
+    """Return the two bodies of a comparison: JSON, or a form with two files or names of kernels."""
+    body = json_body(ComparisonRequest)
+    candidate = {"type": "string", "format": "binary"}
+    fields = {
+        name: candidate if name in ("a", "b") else {"type": "string"}
+        for name in ComparisonRequest.model_fields
+    }
+    form = {
+        "type": "object",
+        "properties": fields,
+        "required": ["a", "b"],
+        "additionalProperties": False,
+    }
+    body["requestBody"]["content"]["multipart/form-data"] = {"schema": form}
+    return body

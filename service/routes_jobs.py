@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -216,16 +216,21 @@ async def deliveries(job_id: str, queue: Queue, caller: Reader) -> Response:
                 "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}
             }
         },
-        **problems(404, 503),
+        **problems(404, 422, 503),
     },
 )
-async def source(job_id: str, queue: Queue, caller: Reader) -> Response:
-    """Fetch the submitted file, byte for byte."""
+async def source(
+    job_id: str, queue: Queue, caller: Reader, candidate: Literal["a", "b"] = "a"
+) -> Response:
+    """Fetch the submitted file, byte for byte; of a comparison that of A, or of B."""
     job = await job_of(queue, job_id, caller)
-    source = await queue.source(job_id)
+    sent = job if candidate == "a" else job.other
+    if sent is None:
+        return status_problem(404, f"job {job_id} is no comparison: it has no B")
+    source = await queue.source(job_id, other=candidate == "b")
     if source is None:
-        return status_problem(404, f"job {job_id} runs the built-in kernel `{job.kernel}`")
-    disposition = {"Content-Disposition": f'attachment; filename="{job.filename}"'}
+        return status_problem(404, f"job {job_id} runs the built-in kernel `{sent.kernel}`")
+    disposition = {"Content-Disposition": f'attachment; filename="{sent.filename}"'}
     return Response(
         source, headers=disposition | NO_SNIFFING, media_type="application/octet-stream"
     )

@@ -16,7 +16,7 @@ from service.job_request import JobRequest
 from service.metrics import Metrics
 from service.openapi import json_body, problems, upload_body
 from service.request_body import SentJob, read_json, read_upload
-from service.views import JobView, Links, job_response
+from service.views import JobView, job_response
 
 router = APIRouter(tags=["jobs"])
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ async def submit(
 ) -> Response:
     """Submit sizes for a built-in kernel, or a file inside JSON."""
     parts = parts_of(request)
-    return await _accepted(await read_json(request, parts.settings), caller, key, parts)
+    return await accepted(await read_json(request, parts.settings), caller, key, parts)
 
 
 @router.post(
@@ -81,7 +81,7 @@ async def upload(
     Fields are those of `POST /v1/jobs`, in the form or in the query; lists are JSON text.
     """
     parts = parts_of(request)
-    return await _accepted(await read_upload(request, parts.settings), caller, key, parts)
+    return await accepted(await read_upload(request, parts.settings), caller, key, parts)
 
 
 def note_accepted(job: Job, sent: SentJob, metrics: Metrics) -> Job:
@@ -103,10 +103,13 @@ def note_accepted(job: Job, sent: SentJob, metrics: Metrics) -> Job:
     return job
 
 
-async def _accepted(sent: SentJob, caller: Caller, key: str | None, parts: Parts) -> Response:
+async def accepted(
+    sent: SentJob, caller: Caller, key: str | None, parts: Parts, *, under: str = "/v1/jobs"
+) -> Response:
+    """Put a job into the queue, and answer with it and with where it is."""
     admitted = await parts.admission.admit(sent, caller, key)
     job = note_accepted(admitted, sent, parts.metrics)
     figures = None
     with suppress(QueueUnavailable):  # the job is accepted all the same
         figures = await parts.operations.figures()
-    return job_response(job, 202, headers={"Location": Links.of(job).self}, figures=figures)
+    return job_response(job, 202, headers={"Location": f"{under}/{job.id}"}, figures=figures)

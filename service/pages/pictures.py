@@ -5,6 +5,7 @@ from fastapi import APIRouter, Response
 from service.access import job_of
 from service.dependencies import Queue, Reader
 from service.openapi import problems
+from service.pages.comparing import intervals_of
 from service.pages.render import picture
 from service.pages.roofline import roofline_of
 from service.pages.samples import samples_of
@@ -31,6 +32,14 @@ async def samples(job_id: str, queue: Queue, caller: Reader) -> Response:
     verdict = (await job_of(queue, job_id, caller)).verdict
     chart = verdict and samples_of(verdict)
     return picture("samples.svg", chart) if chart else _untimed(job_id)
+
+
+@router.get("/intervals.svg", response_class=Response, responses=RESPONSES)
+async def intervals(job_id: str, queue: Queue, caller: Reader) -> Response:
+    """Draw what a comparison found: the ratio of each case with its interval."""
+    verdict = (await job_of(queue, job_id, caller)).verdict
+    chart = verdict and verdict.compared and intervals_of(verdict.compared)
+    return picture("intervals.svg", chart) if chart else _untimed(job_id)
 
 
 def _untimed(job_id: str) -> Response:
