@@ -64,7 +64,7 @@ class Job(BaseModel):
     filename: str | None = None
     sha256: str | None = None
     other: Candidate | None = Field(default=None, exclude_if=lambda other: other is None)
-    """B of a comparison, in which `kernel` and so on are those of A; left out of every other job."""
+    """B of a comparison, whose `kernel` and so on are those of A; left out of every other job."""
     device: str
     owner: str
     attempts: int = 0
