@@ -42,7 +42,9 @@ def directives(source: bytes) -> Directives:
             if value:
                 values[word] = value
             else:
-                unknown.append(f"line {number}: {marker}: {word or 'nothing'} is not understood")
+                unknown.append(
+                    f"line {number}: {marker}: {word or 'an empty line'} is not understood"
+                )
     return Directives(values, tuple(unknown))
 
 

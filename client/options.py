@@ -122,4 +122,4 @@ def _checked(kind: type[Client], url: str, key: str | None, name: str | None = N
     try:
         return kind(url, key, name=name)
     except ValueError as error:
-        raise UsageError(f"--url: {error}") from None
+        raise UsageError(str(error)) from None

@@ -42,7 +42,7 @@ class Transport:
         `name` is whose the jobs are while the service has no keys.
 
         Raises:
-            ValueError: `url` is no http or https address.
+            ValueError: `url` is no http or https address, or `key` or `name` cannot be sent.
 
         """
         self.url = url.rstrip("/")
@@ -53,6 +53,9 @@ class Transport:
             raise ValueError(f"{url!r} is no address: {error}") from None
         if parsed.scheme not in ("http", "https") or not parsed.host:
             raise ValueError(f"{url!r} is no address of the form http://HOST:PORT")
+        for what, text in (("key", key), ("name", name)):
+            if text and not (text.isascii() and text.isprintable()):
+                raise ValueError(f"the {what} has characters that no {what} has")
         said = {"Authorization": key and f"Bearer {key}", "Halfbyte-Name": name}
         self._http = httpx.Client(
             headers={header: value for header, value in said.items() if value},

@@ -202,7 +202,7 @@ def test_a_refusal_of_several_fields_lists_them(halfbyte, service):
         (("submit", "/nowhere/kernel.py"), "/nowhere/kernel.py: No such file or directory"),
         (("submit", "/"), "/: Is a directory"),
         (("compile", "/nowhere/kernel.py"), "/nowhere/kernel.py: No such file or directory"),
-        (("run", "--url", "localhost:8000"), "--url: 'localhost:8000' is no address"),
+        (("run", "--url", "localhost:8000"), "'localhost:8000' is no address"),
         (("run", "--nonsense"), "No such option"),
         (("list", "--limit", "0"), "--limit"),
         (("nonsense",), "No such command"),
