@@ -237,7 +237,7 @@ class _Verdict(BaseModel):
     profile: Profile | None = None
     """Of mode `profile`, where everything was right; else null."""
     audit: tuple[AuditedCase, ...] | None = None
-    """Of mode `ranked`, where it passed and `ncu` could be asked; else null."""
+    """Of mode `ranked`, where it passed and its worker has `ncu`; empty where that saw too few."""
     compared: Compared | None = None
     """Of mode `compare`; else null."""
 

@@ -45,7 +45,7 @@ from worker.messages import (
 )
 from worker.plan import Plan, plan_of
 from worker.process_tree import adopt_orphans, be_opaque, die_with_parent, kill_strays
-from worker.profiling import LookedAt, Order, audit, profile, profiled
+from worker.profiling import LookedAt, Order, Profiled, audit, profile, profiled
 from worker.runner_process import Interrupted, RunnerFailed, RunnerProcess
 from worker.sandbox.choose import choose
 from worker.sandbox.confinement import SandboxUnavailable
@@ -242,14 +242,26 @@ class JudgeProcess:
         first = plan.first_timed if audited else 0
         cases = submission.cases[first:]
         order = Order(submission.problem, cases, source, random_seed(), ncu)
-        runner = self._spares.start_profiler(submission.limits)
+        try:
+            seen = self._profiled(job, order)
+        except RunnerFailed:
+            if not audited:
+                raise
+            log.exception("no audit")  # the times stand without it
+            return LookedAt()
+        return audit(found.cases[first:], seen) if audited else profiled(seen)
+
+    def _profiled(self, job: RunningJob, order: Order) -> Profiled:
+        """Run the file under a profiler, in a process of its own."""
+        limits = job.begin.submission.limits
+        runner = self._spares.start_profiler(limits)
         self._known(job, runner)
         runner.wait_ready(job.cancel_fd)
-        seen = profile(order, runner, submission.limits, job.cancel_fd)
+        seen = profile(order, runner, limits, job.cancel_fd)
         self._bury(job)
         if cancelled(job.cancel_fd):
             raise Interrupted
-        return audit(found.cases[first:], seen) if audited else profiled(seen)
+        return seen
 
     def _compare(self, job: RunningJob) -> FromJudge:
         """Have two candidates called in turns, each on a runner of its own."""

@@ -5,6 +5,7 @@ about itself: it can lie, and harms nobody by it.
 """
 
 import json
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,6 +24,8 @@ from worker.compile_report import REGION_BYTES, TEXT_BYTES, read_report
 from worker.ncu import MOST_KERNELS
 from worker.protocol import CompileJob, Status
 from worker.runner_process import Answered, End, RunnerProcess, source_memfd
+
+log = logging.getLogger("halfbyte.judge")
 
 TEXT_NAME: Final = "profile.txt"
 EXCESS_SHARE: Final = 0.03
@@ -153,14 +156,15 @@ def profiled(seen: Profiled) -> LookedAt:
 
 
 def audit(timed: Sequence[CaseResult], seen: Profiled) -> LookedAt:
-    """Hold times against the kernels of one call each; nothing where `ncu` saw not all of them."""
+    """Hold times against the kernels of one call each; none where `ncu` saw not all of them."""
     kernels = seen.profile.kernels
     sums = [
         sum(each.duration_us for each in kernels if each.case == place)
         for place, _ in enumerate(timed)
     ]
     if seen.profile.tool != "ncu" or not all(sums):
-        return LookedAt()
+        log.warning("no audit: %s", seen.profile.note)
+        return LookedAt({"audit": ()})
     return LookedAt({"audit": tuple(map(_audited, timed, sums))})
 
 

@@ -102,8 +102,8 @@ def test_a_file_that_misbehaves_while_it_is_profiled_has_a_note_and_its_verdict(
     assert verdict.profile.kernels == ()
 
 
-def ranked(judge: JudgeHarness) -> Verdict:
-    return judge.judge(HONEST, PROBLEM.tests + PROBLEM.benchmarks, mode=Mode.RANKED)
+def ranked(judge: JudgeHarness, source: bytes = HONEST) -> Verdict:
+    return judge.judge(source, PROBLEM.tests + PROBLEM.benchmarks, mode=Mode.RANKED)
 
 
 def test_a_ranked_time_stands_beside_the_kernels_of_its_call(profiling_judge: JudgeHarness) -> None:
@@ -115,6 +115,11 @@ def test_a_ranked_time_stands_beside_the_kernels_of_its_call(profiling_judge: Ju
     assert (first.median_us, first.kernels_us, first.exceeds) == (100, 100, False)
     assert (second.median_us, second.kernels_us, second.exceeds) == (400, 100, False)
     assert verdict.profile is None
+
+
+def test_an_audit_that_saw_nothing_is_empty(profiling_judge: JudgeHarness) -> None:
+    verdict = ranked(profiling_judge, HONEST + b"# NO COUNTERS\n")
+    assert (verdict.outcome, verdict.audit) == ("passed", ())
 
 
 def test_a_ranked_run_without_ncu_has_no_audit(gpu_judge: JudgeHarness) -> None:
