@@ -26,8 +26,11 @@ check: setup
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
+# Files that are compiled for Blackwell beside the built-in kernels.
+SUBMISSIONS ?= ../shared/cases/submission_*.py
+
 check-blackwell: setup
-	TRITON_DEFAULT_FP_FUSION=1 $(BIN)/python bench/check_blackwell.py
+	TRITON_DEFAULT_FP_FUSION=1 $(BIN)/python bench/check_blackwell.py $(wildcard $(SUBMISSIONS))
 
 test: setup
 	$(BIN)/pytest -n auto --dist loadfile
