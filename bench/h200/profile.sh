@@ -1,4 +1,4 @@
-# Whether Nsight Compute can be had inside the sandbox, and what a profile job says: not the whole service.
+# What a calibration says, and whether Nsight Compute runs inside the sandbox; without the service.
 #     . bench/h200/setup.sh; bash bench/h200/profile.sh OUT_FOLDER
 set -uo pipefail
 out=$1
@@ -8,3 +8,5 @@ ls -ld /usr/local/cuda/bin/ncu /opt/nvidia/nsight-compute/* 2> /dev/null
 head -c 600 /usr/local/cuda/bin/ncu | strings | head -20
 timeout 200 $HB/python bench/h200/ncu_in_sandbox.py > "$out/ncu_in_sandbox.txt" 2>&1
 cat "$out/ncu_in_sandbox.txt"
+timeout 90 $HB/halfbyte calibrate --runs 3 --json > "$out/calibrate.json"
+cat "$out/calibrate.json"
