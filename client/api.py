@@ -17,6 +17,7 @@ from client.sse import Event, events
 from client.transport import ANSWER_S, CONNECT_S, Transport
 from client.wire import (
     ENDED,
+    CandidateRequest,
     CaseRequest,
     JobList,
     JobView,
@@ -109,7 +110,9 @@ class Halfbyte(Transport):
         problem: str | None = None,
     ) -> JobView:
         """Have a kernel file evaluated; it arrives byte for byte."""
-        return self.submit(_file(source, filename) | _job(cases, mode, device, problem))
+        return self.submit(
+            {**file_candidate(source, filename), **_job(cases, mode, device, problem)}
+        )
 
     def compile_file(
         self,
@@ -121,12 +124,30 @@ class Halfbyte(Transport):
     ) -> JobView:
         """Have a kernel file compiled, for all targets where none are given; nothing is run."""
         chosen: dict[str, object] = {"targets": list(targets)} if targets else {}
-        return self.submit(_file(source, filename) | _job(cases, "compile", None, problem) | chosen)
+        return self.submit(
+            {**file_candidate(source, filename), **_job(cases, "compile", None, problem), **chosen}
+        )
 
     def submit(self, body: Mapping[str, object]) -> JobView:
         """Submit any request body of `POST /v1/jobs`."""
+        return self._submit("jobs", body)
+
+    def compare(
+        self,
+        a: CandidateRequest,
+        b: CandidateRequest,
+        cases: Sequence[CaseRequest] = (),
+        device: str | None = None,
+        problem: str | None = None,
+    ) -> JobView:
+        """Have two candidates take turns on one worker: see `file_candidate`."""
+        body = {"a": a, "b": b, **_job(cases, None, device, problem)}
+        return self._submit("comparisons", body)
+
+    def _submit(self, what: str, body: Mapping[str, object]) -> JobView:
         headers = {"Idempotency-Key": secrets.token_hex(16)}
-        request = self._http.build_request("POST", self._url(), json=dict(body), headers=headers)
+        url = f"{self.url}/v1/{what}"
+        request = self._http.build_request("POST", url, json=dict(body), headers=headers)
         return cast(JobView, self._json(request))
 
     def get(self, job: str, wait: float = 0) -> JobView:
@@ -205,7 +226,8 @@ class Halfbyte(Transport):
         return jobs if job is None else f"{jobs}/{quote(job, safe='')}{rest}"
 
 
-def _file(source: bytes, filename: str) -> dict[str, object]:
+def file_candidate(source: bytes, filename: str) -> CandidateRequest:
+    """Return a file as one of two that are compared; it arrives byte for byte."""
     return {"source_base64": base64.b64encode(source).decode("ascii"), "filename": filename}
 
 

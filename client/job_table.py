@@ -39,5 +39,9 @@ def jobs_table(items: Sequence[JobListItem], columns: int) -> Table:
 
 
 def kernel_name(view: JobView) -> str:
-    """Return the name of the file, or of the built-in kernel."""
-    return plain(view.get("filename") or view.get("kernel") or "submission")
+    """Return the name of the file, or of the built-in kernel; of both, of a comparison."""
+    name = plain(view.get("filename") or view.get("kernel") or "submission")
+    other = view.get("other")
+    if other is None:
+        return name
+    return f"{name} against {plain(other.get('filename') or other.get('kernel') or 'submission')}"

@@ -14,6 +14,7 @@ import typer
 
 from client.commands import evaluate, jobs, machine, operations
 from client.commands.admin import app as admin
+from client.commands.compare import compare
 from client.commands.leaderboard import leaderboard
 from client.errors import ApiError, ClientError
 from client.terminal import console, plain
@@ -31,6 +32,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Evaluate a kernel": {
         "run": evaluate.run,
         "submit": evaluate.submit,
+        "compare": compare,
         "profile": evaluate.profile,
         "compile": evaluate.compile_kernels,
     },

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Iterator
+from typing import cast
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from client.comparison import HEADS, comparison_table
 from client.job_table import kernel_name
 from client.tables import BAD, STYLES, cases_table, kernels_table, profile_table, times_table
 from client.terminal import plain, plain_lines, shortened
-from client.wire import CaseResult, JobView, Log, Verdict
+from client.wire import CaseResult, Compared, JobView, Log, Verdict
 
 CASE_MESSAGES = 5
 DEFAULT_PROBLEM = "nvfp4_group_gemm"
@@ -23,8 +25,11 @@ OURS, DIM = "bold magenta", "dim"
 def job(view: JobView) -> Iterator[RenderableType]:
     """Yield what there is to say of a job, ended or not."""
     verdict, error = view.get("verdict"), view.get("error")
-    if verdict:
+    if verdict and (compared := verdict.get("compared")):
+        yield from _comparison(verdict, compared)
+    elif verdict:
         yield from _verdict(verdict, view["mode"])
+    if verdict:
         if said := same_again(view):
             yield Text(said)
             yield Text()
@@ -56,7 +61,19 @@ def same_again(view: JobView) -> str | None:
     verdict = view.get("verdict")
     if verdict is None or verdict["outcome"] == "passed" or not verdict.get("reproduce"):
         return None
-    return f"the same operands again: {plain(_repeat(view, verdict['reproduce'] or ''))}"
+    failing = _candidate_at_fault(view, verdict.get("compared"))
+    return f"the same operands again: {plain(_repeat(failing, verdict['reproduce'] or ''))}"
+
+
+def _candidate_at_fault(view: JobView, compared: Compared | None) -> JobView:
+    """Return a job as that of the one candidate of a comparison which failed."""
+    other = view.get("other")
+    if compared is None or other is None:
+        return view
+    alone = cast(JobView, {name: value for name, value in view.items() if name != "other"})
+    if compared["at_fault"] == "b":
+        alone["kernel"], alone["filename"] = other["kernel"], other["filename"]
+    return alone
 
 
 def _verdict(verdict: Verdict, mode: str) -> Iterator[RenderableType]:
@@ -80,6 +97,23 @@ def _verdict(verdict: Verdict, mode: str) -> Iterator[RenderableType]:
     if score:
         yield Text(f"score: {score['geomean_us']:.3f} us (geometric mean of the medians)")
     yield from _log(verdict["log"])
+    yield Text()
+
+
+def _comparison(verdict: Verdict, compared: Compared) -> Iterator[RenderableType]:
+    overall, outcome = compared["overall"], verdict["outcome"]
+    word, style = HEADS[overall["decision"]] if overall else (outcome, BAD)
+    yield _headed(word, style, verdict["summary"].removeprefix("passed: "))
+    if overall:
+        yield Text()
+        yield comparison_table(verdict, compared)
+    both: tuple[tuple[str, list[CaseResult], Log], ...] = (
+        ("A", verdict["cases"], verdict["log"]),
+        ("B", [case["b"] for case in compared["cases"]], compared["log"]),
+    )
+    for name, cases, log in both:
+        yield from _case_messages({**verdict, "cases": cases})
+        yield from _log(log, f"{name}, ")
     yield Text()
 
 
@@ -143,7 +177,7 @@ def _compilers_words(verdict: Verdict) -> Iterator[Text]:
         yield Text(shortened(line, LINE_CHARACTERS))
 
 
-def _log(log: Log) -> Iterator[Text]:
+def _log(log: Log, whose: str = "") -> Iterator[Text]:
     for name, text, size in (
         ("stdout", log["stdout"], log["stdout_bytes"]),
         ("stderr", log["stderr"], log["stderr_bytes"]),
@@ -151,7 +185,7 @@ def _log(log: Log) -> Iterator[Text]:
         if text:
             yield Text()
             cut = ", its middle was not kept" if log["truncated"] and size > len(text) else ""
-            yield Text(f"{name}, {size} bytes{cut}:", style=DIM)
+            yield Text(f"{whose}{name}, {size} bytes{cut}:", style=DIM)
             for line in _head_and_tail(plain_lines(text.removesuffix("\n"))):
                 yield Text(f"    {shortened(line, LINE_CHARACTERS)}")
 

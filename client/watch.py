@@ -11,6 +11,7 @@ from rich.text import Text
 
 from client import render
 from client.api import Halfbyte
+from client.config import load
 from client.errors import OUR_FAULT, ServiceFailed, Unreachable
 from client.sse import Event
 from client.terminal import console, plain
@@ -23,10 +24,16 @@ REOPEN_S = 1
 
 
 def exit_code(view: JobView) -> int:
-    """Return 0 for a kernel that passed, 1 for its fault, 3 where there is no verdict."""
+    """Return 0 for a kernel that passed, 1 for its fault, 3 where there is no verdict.
+
+    Of a comparison 1 also says that B is slower.
+    """
     verdict = view.get("verdict")
     if verdict is None:
         return OUR_FAULT
+    compared = verdict.get("compared")
+    if compared and compared["overall"] and compared["overall"]["decision"] == "slower":
+        return KERNEL_FAULT
     return PASSED if verdict["outcome"] == "passed" else KERNEL_FAULT
 
 
@@ -61,7 +68,7 @@ def follow(client: Halfbyte, view: JobView, as_json: bool) -> int:
 
     Ctrl-C, and a service that is gone for good, leave the job alone.
     """
-    job = plain(view["id"])
+    job = plain(view["id"]) + ("" if client.url == load().url else f" --url {plain(client.url)}")
     hint = f"The job goes on: halfbyte watch {job}, or halfbyte cancel {job}"
     try:
         view = _shown_to_the_end(client, view, quiet=as_json)

@@ -23,6 +23,15 @@ class CaseRequest(TypedDict, total=False):
     poison_padding: bool
 
 
+class CandidateRequest(TypedDict, total=False):
+    """One of two that are to be compared: a built-in kernel, or a file."""
+
+    kernel: str
+    source: str
+    source_base64: str
+    filename: str
+
+
 class Progress(TypedDict):
     """How far a running job is."""
 
@@ -142,6 +151,44 @@ class Score(TypedDict):
     geomean_us: float
 
 
+Decision = Literal["faster", "slower", "no_difference"]
+
+
+class Ratio(TypedDict):
+    """The time of B over that of A, with an interval of 99 %."""
+
+    ratio: float
+    low: float
+    high: float
+    rounds: int
+    decision: Decision
+
+
+class ComparedCase(TypedDict):
+    """A case of a comparison."""
+
+    index: int
+    b: CaseResult
+    ratio: Ratio | None
+
+
+class Compared(TypedDict):
+    """What a comparison found of B, and of both."""
+
+    overall: Ratio | None
+    at_fault: Literal["a", "b"] | None
+    cases: list[ComparedCase]
+    log: Log
+
+
+class Candidate(TypedDict):
+    """B of a comparison."""
+
+    kernel: str | None
+    filename: str | None
+    sha256: str | None
+
+
 class Verdict(TypedDict):
     """What judging found."""
 
@@ -159,6 +206,7 @@ class Verdict(TypedDict):
     kernels: list[CompiledKernel]
     profile: NotRequired[Profile | None]
     audit: NotRequired[list[AuditedCase] | None]
+    compared: NotRequired[Compared | None]
 
 
 class Fault(TypedDict):
@@ -198,6 +246,7 @@ class JobView(TypedDict):
     verdict: Verdict | None
     error: Fault | None
     hint: NotRequired[str | None]
+    other: NotRequired[Candidate]
 
 
 class JobListItem(JobView):

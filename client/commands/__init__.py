@@ -1,6 +1,7 @@
 """The commands of `halfbyte`, by subject; client.main has them all in a table.
 
 evaluate     run submit profile compile
+compare      compare
 jobs         watch show open cancel list
 leaderboard  leaderboard
 operations   queue workers drain

@@ -65,8 +65,8 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Evaluate a kernel file, on the official cases where no sizes are given."""
-    config, source = load(), _read(file)
-    asked = _asked(file, source, config, problem=problem, device=device, mode=mode)
+    config, source = load(), read(file)
+    asked = asked_of(file, source, config, problem=problem, device=device, mode=mode)
     cases = sizes.chosen(seed)
     with service.client(config, name) as client:
         job = client.submit_file(source, file.name, cases, **asked)
@@ -86,8 +86,8 @@ def profile(
     as_json: Json = False,
 ) -> None:
     """Profile a kernel file on a GPU: what each of its kernels takes, and what holds it back."""
-    config, source = load(), _read(file)
-    asked = _asked(file, source, config, problem=problem, device=device, mode="profile")
+    config, source = load(), read(file)
+    asked = asked_of(file, source, config, problem=problem, device=device, mode="profile")
     cases = sizes.chosen(seed)
     with service.client(config, name) as client:
         job = client.submit_file(source, file.name, cases, **asked)
@@ -106,15 +106,17 @@ def compile_kernels(
     as_json: Json = False,
 ) -> None:
     """Compile a kernel file for GPUs that need not be here, and run nothing."""
-    config, source = load(), _read(file)
-    asked = _asked(file, source, config, problem=problem, device="any", mode="compile")
+    config, source = load(), read(file)
+    asked = asked_of(file, source, config, problem=problem, device="any", mode="compile")
     cases = sizes.chosen()
     with service.client(config, name) as client:
         job = client.compile_file(source, file.name, cases, target or (), asked["problem"])
         raise typer.Exit(follow(client, job, as_json))
 
 
-def _asked(file: Path, source: bytes, config: Config, **typed: str | None) -> dict[str, str | None]:
+def asked_of(
+    file: Path, source: bytes, config: Config, **typed: str | None
+) -> dict[str, str | None]:
     """Return problem, device and mode: as typed, else as the file says, else as it is set.
 
     Raises:
@@ -132,7 +134,13 @@ def _asked(file: Path, source: bytes, config: Config, **typed: str | None) -> di
     return asked
 
 
-def _read(file: Path) -> bytes:
+def read(file: Path) -> bytes:
+    """Return the bytes of a file.
+
+    Raises:
+        UsageError: it cannot be read.
+
+    """
     try:
         return file.read_bytes()
     except OSError as error:
