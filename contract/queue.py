@@ -53,7 +53,7 @@ from contract.ranking import found_in
 from contract.settings import QueueSettings
 from contract.store import Store, connect
 from contract.submission import Mode, Submission
-from contract.verdict import VERDICT, Verdict
+from contract.verdict import Verdict
 
 LOOK_AGAIN_S = 1.0
 """Workers and streams look again this often, whatever the bell said."""
@@ -154,7 +154,7 @@ class JobQueue:
         if reply is None:
             raise JobNotFound(job_id)
         record, verdict = reply
-        return records.job_from(record, zlib.decompress(verdict) if verdict else None)
+        return records.job_from(record, verdict)
 
     async def source(self, job_id: str, *, other: bool = False) -> bytes | None:
         """Return the source as it was sent, None for a built-in kernel or an unknown job.
@@ -363,9 +363,7 @@ class JobQueue:
         await self._write(
             lease,
             scripts.FINISH,
-            zlib.compress(VERDICT.dump_json(verdict)),
-            records.headline_of(verdict).model_dump_json(),
-            *records.shown_of(verdict),
+            *records.written(verdict),
             *(zlib.compress(text.encode()) for text in (artifacts or {}).values()),
             outcome=verdict.outcome,
             ranked=found_in(lease.submission, verdict),
@@ -381,13 +379,7 @@ class JobQueue:
             LeaseLost: as `renew`; nothing was written.
 
         """
-        await self._write(
-            lease,
-            scripts.RELEASE,
-            count_attempt=count_attempt,
-            reason=fault.reason,
-            message=fault.message,
-        )
+        await self._write(lease, scripts.RELEASE, count_attempt=count_attempt, **dict(fault))
         return await self.get(lease.job.id)
 
     async def reap(self) -> Sequence[str]:

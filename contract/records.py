@@ -1,6 +1,7 @@
 """What Redis holds of a job, turned into the contract's types and back."""
 
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -46,7 +47,7 @@ def fields_of(submission: Submission, job_id: str, owner: str) -> dict[str, str]
 
 
 def job_from(record: Record, verdict: bytes | None = None) -> Job:
-    """Read a job."""
+    """Read a job, with its packed verdict where that is given."""
     fields, position = fields_from(record[0]), record[1]
     progress, error = fields.get("progress"), fields.get("error")
     other = fields.get("other")
@@ -69,7 +70,7 @@ def job_from(record: Record, verdict: bytes | None = None) -> Job:
         finished_at=_time_or_none(fields.get("finished_at")),
         worker=fields.get("worker"),
         progress=Progress.model_validate_json(progress) if progress else None,
-        verdict=VERDICT.validate_json(verdict) if verdict else None,
+        verdict=VERDICT.validate_json(zlib.decompress(verdict)) if verdict else None,
         error=Fault.model_validate_json(error) if error else None,
     )
 
@@ -80,13 +81,16 @@ def look_from(reply: Sequence[Any]) -> Look:
     return Look(job=job_from(record), verdict=verdict, review=review)
 
 
-def shown_of(verdict: Verdict) -> tuple[bytes, bytes]:
-    """Return what everybody sees of a verdict, and its review, both as JSON.
+def written(verdict: Verdict) -> tuple[bytes, bytes, bytes, bytes]:
+    """Return what is written of a verdict: all of it, packed; as JSON headline, shown and review.
 
-    Raw samples are for who asks for them, a review for admins.
+    Shown is what everybody sees: raw samples are for who asks for them, a review is for admins.
     """
-    return VERDICT.dump_json(verdict, exclude={**RAW_SAMPLES, "review": True}), to_json(
-        verdict.review
+    return (
+        zlib.compress(VERDICT.dump_json(verdict)),
+        to_json(headline_of(verdict)),
+        VERDICT.dump_json(verdict, exclude={**RAW_SAMPLES, "review": True}),
+        to_json(verdict.review),
     )
 
 
