@@ -1,9 +1,12 @@
 """A job that is looked at is the job that is read as a whole, and a review is for admins."""
 
+import json
+
 import pytest
 
 from contract.keys import Role
 from contract.verdict import CompiledKernel, ReviewFlag
+from service.views import job_json
 from tests.service.conftest import serving
 from tests.service.test_conformance import jobs_in_every_state
 from tests.service.workers import HONEST, finish_next, timed, worker, wrong_everywhere
@@ -61,3 +64,11 @@ async def test_what_a_person_should_look_at_is_shown_to_admins_only(
             assert answer.json()["verdict"]["review"] == flags
             answer = await http.delete(path, headers=headers)
             assert answer.json()["verdict"]["review"] == flags
+
+
+async def test_a_callback_goes_to_the_owner_and_tells_no_review(http, queue):
+    job = (await http.post("/v1/submissions", content=HONEST)).json()
+    await finish_next(queue, wrong_everywhere().model_copy(update={"review": (FLAG,)}))
+    told = json.loads(job_json(await queue.get(job["id"])))
+    assert told["verdict"]["review"] == []
+    assert told["verdict"]["outcome"] == "incorrect"
