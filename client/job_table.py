@@ -20,7 +20,7 @@ def jobs_table(items: Sequence[JobListItem], columns: int) -> Table:
     for name in ("id", "state", "mode", *(("device",) if wide else ()), "sent (UTC)"):
         table.add_column(name, no_wrap=True)
     table.add_column("us", justify="right", no_wrap=True)
-    table.add_column("kernel", no_wrap=True)
+    table.add_column("kernel", overflow="ellipsis")  # the one that gives way
     for item in items:
         headline = item["headline"]
         state = headline["outcome"] if headline else item["state"]

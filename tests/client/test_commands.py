@@ -255,14 +255,15 @@ def test_interrupting_leaves_the_job_alone_and_says_how_to_go_on(service, enviro
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (130, "")
-    assert err == f"The job goes on: halfbyte watch {JOB}, or halfbyte cancel {JOB}\n"
+    job_there = f"{JOB} --url {service.url}"
+    assert err == f"The job goes on: halfbyte watch {job_there}, or halfbyte cancel {job_there}\n"
     assert service.of("DELETE") == []
 
 
 def test_a_service_that_goes_away_for_good_leaves_a_hint(halfbyte, service):
     service.tell("GET", ONE, Answer(200, job("running")), problem(500, "an error of ours"))
     service.tell("GET", EVENTS, RUNNING)
-    done = halfbyte("watch", JOB, "--url", service.url)
+    done = halfbyte("watch", JOB, HALFBYTE_URL=service.url)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.splitlines()[-2:] == [
         "halfbyte: an error of ours (HTTP 500)",
