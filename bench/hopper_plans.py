@@ -1,4 +1,4 @@
-"""Times of all plans of the official cases, to set the costs in kernels/hopper_plan.py by.
+"""Times of all plans of the official cases, to set kernels/hopper_costs.py by.
 
     python3 bench/hopper_plans.py --out bench/results/hopper_plans_h200.json [--most 12]
 
@@ -16,8 +16,9 @@ import torch
 
 from bench.kernel_times import CASES, on_gpu, outputs_of
 from kernels.group_table import GroupTable, read_groups
+from kernels.hopper_costs import chunk_ns
 from kernels.hopper_device import HopperDevice
-from kernels.hopper_plan import CHUNK, ROWS, WIDTH_SETS, Plan, candidates, chunk_ns
+from kernels.hopper_plan import CHUNK, ROWS, WIDTH_SETS, Plan, candidates
 from kernels.layout import submission_data
 from kernels.problem import Case
 from kernels.timing import ColdClock

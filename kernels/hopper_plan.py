@@ -15,10 +15,10 @@ import heapq
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
+from kernels.hopper_costs import chunk_ns, collect_ns, leave_ns, tile_ns
 from kernels.problem import GroupShape
 
 ROWS = 128
@@ -38,26 +38,6 @@ WIDTH_SETS = (
 )
 """Each of them compiles without serialised products and without spills."""
 
-_CHUNK_NS = (
-    *(
-        (16, 727),
-        (32, 840),
-        (48, 890),
-        (64, 980),
-        (80, 1050),
-        (112, 1176),
-        (128, 1300),
-        (144, 1500),
-    ),
-    *((176, 1690), (192, 1859), (208, 1990), (224, 2155), (256, 2400)),
-)
-"""Time of a chunk by width, measured on an H200; what lies between is interpolated."""
-_TILE_NS = (500, 7)
-"""What a tile takes besides its chunks, and for each column of its width; measured likewise."""
-_LEAVE_NS = (800, 10)
-"""What it takes to leave sums to another block."""
-_COLLECT_NS = (700, 9)
-"""What it takes to add the sums that another block left."""
 _ROUNDS = 10
 """Halvings of the interval in which the time of a cut plan is sought."""
 _MOST_DEALT = 64
@@ -146,19 +126,6 @@ def cut_rows(m: int, widths: Sequence[int], widest: int) -> Tiling:
     return Tiling(rows, min(width for width in widths if width >= rows), -(-m // rows))
 
 
-@cache
-def chunk_ns(width: int) -> float:
-    """Return the time of a chunk of a tile of this width."""
-    for (narrow, least), (wide, most) in pairwise(_CHUNK_NS):
-        if width <= wide:
-            return least + (most - least) * max(0, width - narrow) / (wide - narrow)
-    raise ValueError(f"no tile is {width} wide")
-
-
-def _linear_ns(terms: tuple[int, int], width: int) -> int:
-    return terms[0] + terms[1] * width
-
-
 class _Tiles:
     """The sequence of all groups' tiles; row tiles of the same columns of C are neighbours."""
 
@@ -175,7 +142,7 @@ class _Tiles:
             count = tiling.tiles * -(-shape.n // ROWS)
             self.firsts.append(len(self.costs_ns))
             self.chunks.append(chunks)
-            self.costs_ns += [chunks * chunk_ns(width) + _linear_ns(_TILE_NS, width)] * count
+            self.costs_ns += [chunks * chunk_ns(width) + tile_ns(width)] * count
 
         self.starts_ns = [0.0, *accumulate(self.costs_ns)]
 
@@ -235,7 +202,7 @@ class _Tiles:
     def _rest_ns(self, tile: int, chunk: int) -> float:
         """Return the time to finish a tile that another block began."""
         width = self.tilings[self._group(tile)].width
-        return self.costs_ns[tile] - chunk * chunk_ns(width) + _linear_ns(_COLLECT_NS, width)
+        return self.costs_ns[tile] - chunk * chunk_ns(width) + collect_ns(width)
 
     def _until(self, tile: int, chunk: int, left_ns: float, time_ns: float) -> int:
         """Return the chunk to which a block comes in the time left, `chunk` if it does not pay.
@@ -244,10 +211,10 @@ class _Tiles:
         """
         group = self._group(tile)
         width = self.tilings[group].width
-        collect_ns = _linear_ns(_COLLECT_NS, width)
-        most_ns = min(left_ns, time_ns - collect_ns) - _linear_ns(_LEAVE_NS, width)
+        add_ns = collect_ns(width)
+        most_ns = min(left_ns, time_ns - add_ns) - leave_ns(width)
         count = min(int(most_ns // chunk_ns(width)), self.chunks[group] - 1 - chunk)
-        return chunk + count if count * chunk_ns(width) > collect_ns else chunk
+        return chunk + count if count * chunk_ns(width) > add_ns else chunk
 
     def _range(self, places: Sequence[tuple[int, int]], block: int) -> list[Item]:
         """Return the items from one place to the next, the last one first."""

@@ -108,7 +108,7 @@ FAULTS = {
         "for (int i = tile.item.sharers; i > 0; --i)", "if (0) for (int i = 1;;)"
     ),
 }
-DEMANDING = Case((70, 130), (200, 72), (1056, 2048), distribution="full_range", poison_padding=True)
+DEMANDING = Case((70, 130), (200, 72), (800, 2048), distribution="full_range", poison_padding=True)
 
 
 @pytest.mark.parametrize("fault", FAULTS)

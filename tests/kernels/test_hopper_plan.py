@@ -2,9 +2,10 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kernels.hopper_costs import chunk_ns
 from kernels.hopper_plan import (
     CHUNK,
     ROWS,
@@ -13,7 +14,6 @@ from kernels.hopper_plan import (
     Item,
     Plan,
     candidates,
-    chunk_ns,
     cut_rows,
     make_plan,
 )
@@ -56,6 +56,7 @@ def last_chunk(item: Item, groups: list[GroupShape]) -> int:
     return -(-groups[item.group].k // CHUNK)
 
 
+@settings(max_examples=30, deadline=None)
 @given(shapes, st.integers(1, 140))
 def test_every_chunk_of_every_tile_is_computed_once(groups: list[GroupShape], blocks: int) -> None:
     for plan in candidates(groups, blocks):
@@ -64,6 +65,7 @@ def test_every_chunk_of_every_tile_is_computed_once(groups: list[GroupShape], bl
         assert all(plan.blocks)
 
 
+@settings(max_examples=30, deadline=None)
 @given(shapes, st.integers(1, 140))
 def test_tiles_cover_all_rows_with_widths_of_one_set(groups: list[GroupShape], blocks: int) -> None:
     for plan in candidates(groups, blocks):
@@ -75,6 +77,7 @@ def test_tiles_cover_all_rows_with_widths_of_one_set(groups: list[GroupShape], b
             assert (tiling.tiles - 1) * tiling.rows < shape.m <= tiling.tiles * tiling.rows
 
 
+@settings(max_examples=30, deadline=None)
 @given(shapes, st.integers(1, 140))
 def test_sums_go_to_the_block_that_collects_them_and_only_from_blocks_before_it(
     groups: list[GroupShape], blocks: int
@@ -91,6 +94,19 @@ def test_sums_go_to_the_block_that_collects_them_and_only_from_blocks_before_it(
                 assert all(part[:3] == item[:3] for part in parts)
                 assert all(end == start for (_, end), (start, _) in pairwise(chunks))
                 assert not finishes or chunks[0][0] == 0
+
+
+def test_the_plan_is_the_fastest_of_the_candidates() -> None:
+    for case in NVFP4_GROUP_GEMM.benchmarks:
+        fastest_ns = min(plan.predicted_ns for plan in candidates(case.groups, 132))
+        assert make_plan(case.groups, 132).predicted_ns == fastest_ns
+
+
+def test_tiles_are_cut_where_whole_ones_would_leave_most_blocks_idle() -> None:
+    plan = make_plan([GroupShape(64, 128, 16384)], 132)
+    assert plan.cuts > 4
+    whole = [one for one in candidates([GroupShape(64, 128, 16384)], 132) if not one.cuts]
+    assert plan.predicted_ns < min(one.predicted_ns for one in whole) / 2
 
 
 def test_the_official_cases_keep_every_block_of_an_h200_busy() -> None:
