@@ -17,7 +17,8 @@ from client.errors import (
     Unreachable,
     UsageError,
 )
-from client.wire import CaseRequest, CaseResult, JobView, Timing, Verdict
+from client.wire import CaseRequest, JobView
+from client.wire_verdict import CaseResult, Timing, Verdict
 
 __all__ = [
     "ApiError",

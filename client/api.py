@@ -15,17 +15,8 @@ from client.answers import error_of, unreachable
 from client.errors import NotEnded, NoVerdict
 from client.sse import Event, events
 from client.transport import ANSWER_S, CONNECT_S, Transport
-from client.wire import (
-    ENDED,
-    CandidateRequest,
-    CaseRequest,
-    JobList,
-    JobView,
-    QueueView,
-    Verdict,
-    Worker,
-    Workers,
-)
+from client.wire import ENDED, CandidateRequest, CaseRequest, JobList, JobView
+from client.wire_verdict import Verdict
 
 SILENCE_S = 60.0
 """An event stream is taken for broken when nothing arrives for so long, comments included."""
@@ -34,7 +25,7 @@ MAX_WAIT_S = 60
 
 
 class Halfbyte(Transport):
-    """Jobs, workers and the queue of one service.
+    """The jobs of one service.
 
     Results are the JSON of the service with types (client.wire), errors are those of client.errors.
     """
@@ -205,21 +196,6 @@ class Halfbyte(Transport):
         """Return a text that the job left behind: PTX, SASS, the report of a profiler."""
         path = f"/artifacts/{quote(name, safe='')}"
         return self._send(self._http.build_request("GET", self._url(job, path))).content
-
-    def queue(self) -> QueueView:
-        """Return how many jobs wait, and for how long."""
-        request = self._http.build_request("GET", f"{self.url}/v1/queue")
-        return cast(QueueView, self._json(request))
-
-    def workers(self) -> Workers:
-        """Return the live workers."""
-        request = self._http.build_request("GET", f"{self.url}/v1/workers")
-        return cast(Workers, self._json(request))
-
-    def drain(self, worker: str) -> Worker:
-        """Have a worker take no further job and end."""
-        path = f"/v1/workers/{quote(worker, safe='')}/drain"
-        return cast(Worker, self._json(self._http.build_request("POST", self.url + path)))
 
     def _url(self, job: str | None = None, rest: str = "") -> str:
         jobs = f"{self.url}/v1/jobs"

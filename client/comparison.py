@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from client.tables import BAD, table_of_words
-from client.wire import CaseResult, Compared, Decision, Ratio, Verdict
+from client.wire_verdict import CaseResult, Compared, Decision, Ratio, Verdict
 
 HEADS: Mapping[Decision, tuple[str, str]] = {
     "faster": ("B is faster", "bold green"),

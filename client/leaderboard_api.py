@@ -4,7 +4,7 @@ from typing import cast
 from urllib.parse import quote
 
 from client.transport import Transport
-from client.wire import History, HistoryResult, Leaderboard, Leaderboards, Webhook
+from client.wire_service import History, HistoryResult, Leaderboard, Leaderboards, Webhook
 
 
 class LeaderboardClient(Transport):

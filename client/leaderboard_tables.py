@@ -7,7 +7,7 @@ from rich.text import Text
 
 from client.tables import table_of_words
 from client.terminal import plain
-from client.wire import Board, Entry, HistoryResult
+from client.wire_service import Board, Entry, HistoryResult
 
 
 def boards_table(boards: Sequence[Board]) -> Table:

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from client.tables import BAD, table_of_words
 from client.terminal import plain
-from client.wire import QueueView, Worker
+from client.wire_service import QueueView, Worker
 
 STYLES = {"unhealthy": BAD, "busy": "bold green"}
 

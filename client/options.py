@@ -12,6 +12,7 @@ from client.config import Config, load
 from client.environment import default_data_dir
 from client.errors import UsageError
 from client.leaderboard_api import LeaderboardClient
+from client.operations_api import OperationsClient
 from client.wire import CaseRequest
 from client.words import MODES, PROBLEMS, beginning
 
@@ -58,7 +59,7 @@ Redis = Annotated[
         help="The service's Redis; default: that of the `halfbyte up` with its data in --data.",
     ),
 ]
-Client = TypeVar("Client", Halfbyte, LeaderboardClient)
+Client = TypeVar("Client", Halfbyte, LeaderboardClient, OperationsClient)
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,15 @@ class Service:
         url, key = self._whom(config or load())
         return _checked(Halfbyte, url, key, name)
 
-    def leaderboards(self, config: Config | None = None) -> LeaderboardClient:
+    def leaderboards(self) -> LeaderboardClient:
         """Return a client of its leaderboards."""
-        url, key = self._whom(config or load())
+        url, key = self._whom(load())
         return _checked(LeaderboardClient, url, key)
+
+    def operations(self) -> OperationsClient:
+        """Return a client of its queue and workers."""
+        url, key = self._whom(load())
+        return _checked(OperationsClient, url, key)
 
     def _whom(self, config: Config) -> tuple[str, str | None]:
         url = self.url or config.url

@@ -11,7 +11,8 @@ from client.comparison import HEADS, comparison_table
 from client.job_table import kernel_name
 from client.tables import BAD, STYLES, cases_table, kernels_table, profile_table, times_table
 from client.terminal import plain, plain_lines, shortened
-from client.wire import CaseResult, Compared, JobView, Log, Verdict
+from client.wire import JobView
+from client.wire_verdict import CaseResult, Compared, Log, Verdict
 
 CASE_MESSAGES = 5
 DEFAULT_PROBLEM = "nvfp4_group_gemm"

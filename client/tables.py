@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from client.terminal import plain
-from client.wire import CaseResult, CompiledKernel, ProfiledKernel, Timing
+from client.wire_verdict import CaseResult, CompiledKernel, ProfiledKernel, Timing
 
 GROUPS_SHOWN = 2
 SIZES_CHARACTERS = 13

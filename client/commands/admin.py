@@ -19,7 +19,7 @@ from client.option_groups import grouped
 from client.options import Data, Json, Redis, Service
 from client.terminal import console, plain
 from client.watch import print_json
-from client.wire import HistoryResult
+from client.wire_service import HistoryResult
 
 app = typer.Typer(help="What only whoever runs the service may do.", no_args_is_help=True)
 keys = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)

@@ -14,7 +14,7 @@ from client.watch import print_json
 @grouped
 def queue(*, service: Service, as_json: Json = False) -> None:
     """Show how many jobs wait, by device and mode, and for how long."""
-    with service.client() as client:
+    with service.operations() as client:
         view = client.queue()
     if as_json:
         print_json(view)
@@ -27,7 +27,7 @@ def queue(*, service: Service, as_json: Json = False) -> None:
 @grouped
 def workers(*, service: Service, as_json: Json = False) -> None:
     """List the live workers."""
-    with service.client() as client:
+    with service.operations() as client:
         live = client.workers()
     if as_json:
         print_json(live)
@@ -45,7 +45,7 @@ def drain(
     as_json: Json = False,
 ) -> None:
     """Have a worker take no further job and end; its running one has its grace time."""
-    with service.client() as client:
+    with service.operations() as client:
         drained = client.drain(worker)
     if as_json:
         print_json(drained)
