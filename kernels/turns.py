@@ -1,11 +1,11 @@
 """Which of two is faster: from times of calls made in turns to a ratio with an interval.
 
 Theory of operation
-    A *block* is four calls, `A B B A` or `B A A B`, as a coin has it. Its figure is the mean log
-    time of its two calls of B less that of its two of A, so what drifts steadily cancels. A *round*
-    is a block of each case, and its figure the mean of theirs: the log of a geometric mean. The
-    ratio is the median over the rounds, and the interval lies between two figures that are so far
-    out that the median is beyond them once in a hundred times at most.
+    A *pair* is a call of each on the same operands, A first or B first, as a coin has it; its
+    figure is the log of B's time over A's. A *round* is a pair of each case, and its figure the
+    mean of theirs: the log of a geometric mean. The ratio is the median over the rounds, and the
+    interval lies between two figures that are so far out that the median is beyond them once in a
+    hundred times at most.
 
     Where A and B are the same, nothing but the coin decides the sign of a round's figure, whatever
     clocks, heat and neighbours did, and for how long. So the interval leaves out 1 once in a
@@ -26,8 +26,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-ORDERS: Final = ((0, 1, 1, 0), (1, 0, 0, 1))
-"""Whose turn it is in a block, 0 for A: to be drawn for each block, either as likely."""
+ORDERS: Final = ((0, 1), (1, 0))
+"""Whose turn it is in a pair, 0 for A: to be drawn for each pair, either as likely."""
 CONFIDENCE: Final = 0.99
 LEAST_EFFECT: Final = 0.01
 LEAST_ROUNDS: Final = 8
@@ -50,22 +50,19 @@ class Ratio:
 
 
 def figures_of(a_us: Sequence[float], b_us: Sequence[float]) -> list[float]:
-    """Return the figure of each block, from the times of its two calls of A and two of B.
+    """Return the figure of each pair.
 
     Raises:
-        ValueError: they are not two of each a block, or one is no positive duration.
+        ValueError: there are not equally many of both, or one is no positive duration.
 
     """
-    if len(a_us) != len(b_us) or len(a_us) % 2:
-        raise ValueError(f"two calls of each a block, got {len(a_us)} and {len(b_us)}")
     if not all(0 < time_us < math.inf for time_us in (*a_us, *b_us)):
         raise ValueError("durations are positive and finite")
-    apart = [math.log(b / a) for a, b in zip(a_us, b_us, strict=True)]
-    return [(one + other) / 2 for one, other in zip(apart[::2], apart[1::2], strict=True)]
+    return [math.log(b / a) for a, b in zip(a_us, b_us, strict=True)]
 
 
 def ratio_of(cases: Sequence[Sequence[float]]) -> Ratio:
-    """Return the ratio of some cases together, from the figures of their blocks, round by round.
+    """Return the ratio of some cases together, from the figures of their pairs, round by round.
 
     Raises:
         ValueError: there are fewer than `LEAST_ROUNDS`, or not equally many of each case.

@@ -3,7 +3,7 @@
 Either has a runner of its own, which waits on its socket while the other one is called, so that
 both run on one machine, in one sitting and through the same calls as in every other mode. First A
 is tested alone, before B is imported, then B. What fails ends the comparison: there is nothing to
-compare with what is wrong. Then rounds of blocks, each timed call checked as well, and a ratio: see
+compare with what is wrong. Then rounds of pairs, each timed call checked as well, and a ratio: see
 `kernels.turns`.
 """
 
@@ -27,7 +27,7 @@ from worker.sampling import Sample, timing_of
 from worker.seeds import derive
 from worker.telemetry import Reading, telemetry_of
 
-ROUNDS: Final = 24
+ROUNDS: Final = 48
 COMPARING_S: Final = 120.0
 """No more than the least rounds once the rounds have taken this long, ours included."""
 Name = Literal["a", "b"]
@@ -125,18 +125,17 @@ class Comparing:
             if number >= LEAST_ROUNDS and time.monotonic() > deadline_s:
                 return None
             for index in self._timed:
-                failed = self._block(index, number, coin.choice(ORDERS))
+                failed = self._pair(index, number, coin.choice(ORDERS))
                 if failed is not None:
                     return failed
         return None
 
-    def _block(self, index: int, number: int, order: tuple[int, ...]) -> Found | None:
-        """Make four calls. Neighbours have the same operands, so both meet each of them once."""
+    def _pair(self, index: int, number: int, order: tuple[int, int]) -> Found | None:
+        """Call both on the same operands, which neither has met before."""
         case = self._cases[index]
-        seed = case_seed(self._seed, index, case)
-        for place, which in enumerate(order):
-            drawn = derive(seed, "turns", number, place // 2)
-            called = self._sides[which].calls.call(case, case.distribution, drawn)
+        seed = derive(case_seed(self._seed, index, case), "turns", number)
+        for which in order:
+            called = self._sides[which].calls.call(case, case.distribution, seed)
             failure = called if isinstance(called, Failure) else called.failure
             if failure is not None:
                 return self._failed(failure, which, index)

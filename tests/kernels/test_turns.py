@@ -2,13 +2,13 @@
 
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from kernels.turns import LEAST_ROUNDS, ORDERS, Ratio, figures_of, in_words, ratio_of
 
-ROUNDS = 24
+ROUNDS = 48
 Noise = Callable[[random.Random], Iterator[float]]
 
 
@@ -31,6 +31,11 @@ def wandering(draw: random.Random) -> Iterator[float]:
         yield level
 
 
+def warm_twice(draw: random.Random) -> Iterator[float]:
+    """Who is called twice in a row is faster the second time: see `compared`."""
+    yield from quiet(draw)
+
+
 def two_clocks(draw: random.Random) -> Iterator[float]:
     """The clocks drop for a while, and some calls are hit by something else."""
     low = False
@@ -39,17 +44,18 @@ def two_clocks(draw: random.Random) -> Iterator[float]:
         yield 0.08 * low + (0.5 if draw.random() < 0.02 else 0) + draw.gauss(0, 0.003)
 
 
-NOISES = (quiet, drifting, wandering, two_clocks)
+NOISES = (quiet, drifting, wandering, warm_twice, two_clocks)
 
 
 def compared(draw: random.Random, noise: Noise, slower: float = 1.0, cases: int = 1) -> Ratio:
-    """Compare two that differ by a factor, in rounds of blocks."""
-    level = noise(draw)
+    """Compare two that differ by a factor, in rounds of pairs."""
+    level, before = noise(draw), -1
     times: list[tuple[list[float], list[float]]] = [([], []) for _ in range(cases)]
     for _ in range(ROUNDS):
         for number, sides in enumerate(times):
             for side in draw.choice(ORDERS):
-                time_us = 50 * (1 + number) * math.exp(next(level))
+                warm = 0.98 if noise is warm_twice and side == before else 1.0
+                before, time_us = side, 50 * (1 + number) * math.exp(next(level)) * warm
                 sides[side].append(time_us * (slower if side else 1))
     return ratio_of([figures_of(*sides) for sides in times])
 
@@ -93,14 +99,9 @@ def test_a_round_is_the_geometric_mean_of_its_cases() -> None:
     assert (found.ratio, found.low, found.high) == (1, 1, 1)
 
 
-def test_a_steady_drift_cancels_within_a_block() -> None:
-    times: tuple[list[float], list[float]] = ([], [])
-    for call, side in enumerate(side for order in ORDERS * 5 for side in order):
-        times[side].append(math.exp(0.01 * call))
-    assert figures_of(*times) == pytest.approx([0] * 10)
-
-
-@pytest.mark.parametrize(("rounds", "out"), [(8, 0), (11, 0), (12, 1), (24, 5), (100, 36)])
+@pytest.mark.parametrize(
+    ("rounds", "out"), [(8, 0), (11, 0), (12, 1), (24, 5), (48, 14), (100, 36)]
+)
 def test_the_ends_are_those_of_the_sign_test(rounds: int, out: int) -> None:
     """As in tables of the sign test at one per cent, two-sided."""
     figures = [0.001 * number for number in range(rounds)]
@@ -120,12 +121,9 @@ def test_words() -> None:
     assert "B is faster: it takes 20.0 % less time" in in_words(Ratio(0.8, 0.7, 0.9, 24, "faster"))
 
 
-@pytest.mark.parametrize(
-    ("a_us", "b_us"),
-    [([1.0], [1.0]), ([1.0, 1.0], [1.0]), ([1.0, 0.0], [1.0, 1.0]), ([1.0, math.inf], [1.0, 1.0])],
-)
-def test_what_is_no_block_is_refused(a_us: Sequence[float], b_us: Sequence[float]) -> None:
-    with pytest.raises(ValueError, match=r"durations|two calls"):
+@pytest.mark.parametrize(("a_us", "b_us"), [([1.0], []), ([1.0], [0.0]), ([math.inf], [1.0])])
+def test_what_is_no_pair_of_durations_is_refused(a_us: list[float], b_us: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"positive|shorter"):
         figures_of(a_us, b_us)
 
 
