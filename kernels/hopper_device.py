@@ -27,7 +27,7 @@ from kernels.hopper_records import (
     THREADS,
     Launch,
 )
-from kernels.nvrtc import compile_cubin
+from kernels.nvrtc import CompileError, compile_cubin
 from kernels.problem import GroupShape
 
 _logger = logging.getLogger(__name__)
@@ -125,6 +125,10 @@ class Call:
             self._gemm(stream)
 
 
+class Unbuildable(Exception):
+    """The kernels cannot be made on this machine; the message says why."""
+
+
 class HopperDevice:
     """One device of compute capability 9.0."""
 
@@ -136,18 +140,31 @@ class HopperDevice:
         """At most so many are launched, one a multiprocessor."""
         self._scratch: dict[int, _Scratch] = {}
         self._items: list[Tensor] = []
+        self._lacks: str | None = None
         self._kernels = cache(self._load)
         self._planned = lru_cache(_PLANS)(self._plan)
 
-    def launch(self, shapes: tuple[GroupShape, ...], addresses: Sequence[Sequence[int]]) -> None:
-        """Run groups with rows on the current stream; addresses are a, b, sfa, sfb, c of each."""
-        with torch.cuda.device(self._device):
-            self.run(self._planned(shapes), addresses)
+    def ready(self, shapes: tuple[GroupShape, ...]) -> Call:
+        """Return the best plan of groups with rows, compiled; the same one for the same shapes.
+
+        Raises:
+            Unbuildable: the machine lacks what it takes; said once and remembered.
+
+        """
+        if self._lacks is not None:
+            raise Unbuildable(self._lacks)
+        try:
+            with torch.cuda.device(self._device):
+                return self._planned(shapes)
+        except (CompileError, ImportError, OSError, RuntimeError) as error:
+            self._lacks = f"cannot be built here: {error}"
+            raise Unbuildable(self._lacks) from error
 
     def run(self, call: Call, addresses: Sequence[Sequence[int]]) -> None:
-        """Run a prepared call on the current stream of this device, which must be current."""
-        stream = torch.cuda.current_stream().cuda_stream
-        call.run(addresses, self._scratch_of(stream, call.launch.image_bytes), stream)
+        """Run a prepared call on the current stream; addresses are a, b, sfa, sfb, c of each."""
+        with torch.cuda.device(self._device):
+            stream = torch.cuda.current_stream().cuda_stream
+            call.run(addresses, self._scratch_of(stream, call.launch.image_bytes), stream)
 
     def prepare(self, shapes: Sequence[GroupShape], plan: Plan) -> Call:
         """Make a plan of these shapes ready to be launched."""

@@ -10,8 +10,8 @@ Shapes (m, n, k in logical elements of a group; any m >= 0, n >= 1, k a multiple
     sfb_reordered   float8_e4m3fn     blocked       as sfa_reordered, with n for m
     Columns of a scale tile past k/16 must be zero; its rows past the operand may hold anything.
     a starts at a multiple of 4 bytes, b and sfb_reordered at multiples of 16. The portable kernel
-    runs what this one refuses: another k, another start, another device, no CUDA bindings; why is
-    said on stderr, which is in the log of a job.
+    runs what this one refuses: another k, another start, another device, no CUDA bindings, no
+    working compiler; why is said on stderr, which is in the log of a job.
 
 Numerics
     A code times a scale is exact in float16, the product of two in float32. Sums run in an order of
@@ -20,7 +20,6 @@ Numerics
 
 Errors
     ValueError         a shape, dtype or stride above is violated (on the host, before any launch)
-    CompileError       the CUDA source does not compile on this machine
 
 Source
     Scale layout: cuBLAS manual, 1D block scaling factors layout. Instructions and fragments: PTX
@@ -35,7 +34,7 @@ import torch
 from kernels import portable_gemm
 from kernels.cuda_driver import has_bindings
 from kernels.group_table import GroupTable, read_groups
-from kernels.hopper_device import device_of
+from kernels.hopper_device import Unbuildable, device_of
 from kernels.layout import SubmissionData
 from kernels.problem import GroupShape
 from kernels.refusals import tell
@@ -76,8 +75,14 @@ def why_portable(groups: GroupTable, capability: tuple[int, int]) -> str | None:
 
 
 def launch(groups: GroupTable) -> None:
-    """Run all groups on the current stream: one launch that decodes A, one for all the rest."""
-    device_of(groups.device).launch(groups.shapes, groups.addresses)
+    """Run all groups on the current stream: one launch that decodes A, one for all the rest.
+
+    Raises:
+        Unbuildable: the kernels cannot be made on this machine; nothing was launched.
+
+    """
+    device = device_of(groups.device)
+    device.run(device.ready(groups.shapes), groups.addresses)
 
 
 def custom_kernel(data: SubmissionData) -> list[torch.Tensor]:
@@ -90,8 +95,12 @@ def custom_kernel(data: SubmissionData) -> list[torch.Tensor]:
     groups = read_groups(data)
     if groups.shapes:
         reason = why_portable(groups, torch.cuda.get_device_capability(groups.device))
+        try:
+            if reason is None:
+                launch(groups)
+        except Unbuildable as error:
+            reason = str(error)
         if reason is not None:
             tell("hopper", reason)
             return portable_gemm.custom_kernel(data)
-        launch(groups)
     return [c for _, _, c in data[0]]

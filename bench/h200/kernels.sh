@@ -6,7 +6,8 @@ set -u
 out=${1:?where results go}
 tests=${HB:-/opt/hb/bin}/python
 export PYTHONPATH=$PWD PYTHONUNBUFFERED=1 TRITON_CACHE_DIR=${TRITON_CACHE_DIR:-/tmp/halfbyte-cache}
-timeout 40 python3 bench/kernel_times.py --samples 40 --out "$out/kernels.json" 2>&1 | tee "$out/kernels.log"
+timeout 36 python3 bench/kernel_times.py --samples 40 --out "$out/kernels.json" 2>&1 | tee "$out/kernels.log"
+[ -x "$tests" ] && timeout 25 "$tests" -m bench.h200.hopper_judged "$out/hopper_judged.json" 2>&1 | tail -n 8
 [ "${2:-}" = plans ] && timeout 60 python3 bench/hopper_plans.py --out "$out/hopper_plans.json"
 # Nothing below is timed, so all of it runs at once.
 sanitize() { # tool, options of the tool, --, options of the script
@@ -14,7 +15,7 @@ sanitize() { # tool, options of the tool, --, options of the script
     shift
     while [ "$1" != -- ]; do options+=("$1"); shift; done
     shift
-    timeout 28 compute-sanitizer --tool "$tool" --error-exitcode 9 "${options[@]}" \
+    timeout 25 compute-sanitizer --tool "$tool" --error-exitcode 9 "${options[@]}" \
         python3 bench/hopper_sanitize.py "$@" > "$out/$tool.txt" 2>&1
     echo "$tool: $? $(tail -n 1 "$out/$tool.txt")"
 }
@@ -25,7 +26,7 @@ sanitize initcheck -- --few &
 if [ -x "$tests" ]; then
     for which in any_sizes "not any_sizes"; do
         file=$out/hopper_tests_${which// /_}.txt
-        (timeout 28 "$tests" -m pytest -v -p no:randomly -p no:cacheprovider -m gpu -k "$which" \
+        (timeout 25 "$tests" -m pytest -v -p no:randomly -p no:cacheprovider -m gpu -k "$which" \
             tests/kernels/test_hopper_gemm.py > "$file" 2>&1
         tail -n 2 "$file") &
     done

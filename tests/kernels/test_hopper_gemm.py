@@ -1,5 +1,7 @@
 """What the Hopper kernel takes and refuses, and, on such a GPU, what it computes."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -8,8 +10,10 @@ from hypothesis import strategies as st
 from kernels import hopper_gemm
 from kernels.compare import compare
 from kernels.group_table import GroupTable
+from kernels.hopper_device import HopperDevice
 from kernels.hopper_gemm import applies, custom_kernel, why_portable
 from kernels.layout import submission_data
+from kernels.nvrtc import CompileError
 from kernels.operands import GroupOperands, draw
 from kernels.problem import Case, GroupShape
 from kernels.problems import NVFP4_GROUP_GEMM
@@ -83,6 +87,32 @@ def test_starts_that_the_copy_engine_cannot_take_go_to_the_portable_kernel(
 ) -> None:
     table = GroupTable((GroupShape(1, 1, 32),), (addresses,), torch.device("cuda", 0))
     assert (why_portable(table, HOPPER) is None) == taken
+
+
+def test_what_cannot_be_built_is_tried_once_and_left_to_the_portable_kernel(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried = []
+
+    def plan(shapes: tuple[GroupShape, ...]) -> None:
+        tried.append(shapes)
+        raise CompileError("no such architecture")
+
+    device = object.__new__(HopperDevice)
+    device._lacks, device._device, device._planned = None, 0, plan
+    monkeypatch.setattr(torch.cuda, "device", lambda index: nullcontext())
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: HOPPER)
+    table = GroupTable((GroupShape(1, 1, 32),), ((16,) * 5,), torch.device("cuda", 0))
+    for name, stand_in in {
+        "read_groups": lambda data: table,
+        "why_portable": lambda groups, capability: None,
+        "device_of": lambda index: device,
+    }.items():
+        monkeypatch.setattr(hopper_gemm, name, stand_in)
+    monkeypatch.setattr(hopper_gemm.portable_gemm, "custom_kernel", lambda data: [data])
+    assert [custom_kernel(number) for number in (1, 2)] == [[1], [2]]
+    assert len(tried) == 1
+    assert "hopper cannot be built here: no such architecture" in capsys.readouterr().err
 
 
 def run(case: Case, seed: int = 1) -> None:
