@@ -45,17 +45,16 @@ class Observe:
             duration_s = time.perf_counter() - started
             route = getattr(scope.get("route"), "path", "none")
             self._metrics.request_answered(scope["method"], route, status, duration_s)
-            looked = scope["method"] in SAFE_METHODS and status < 400
-            log.log(
-                logging.DEBUG if looked else logging.INFO,  # polls would drown all else
-                "request",
-                extra={
-                    "method": scope["method"],
-                    "path": scope["path"],
-                    "status": status,
-                    "duration_ms": round(1000 * duration_s, 1),
-                },
-            )
+            if scope["method"] not in SAFE_METHODS or status >= 400:  # polls would drown all else
+                log.info(
+                    "request",
+                    extra={
+                        "method": scope["method"],
+                        "path": scope["path"],
+                        "status": status,
+                        "duration_ms": round(1000 * duration_s, 1),
+                    },
+                )
 
 
 class OneSlash:

@@ -140,3 +140,11 @@ async def test_a_job_that_no_live_worker_takes_says_so_from_the_first_answer_on(
     assert (await http.get(lonely["links"]["self"])).json()["hint"] == lonely["hint"]
     await queue.heartbeat(worker("H200"))
     assert (await http.get(lonely["links"]["self"])).json()["hint"] is None
+
+
+async def test_made_up_methods_make_no_figures_of_their_own(http):
+    for method in ("BREW", "WHEN"):
+        assert (await http.request(method, "/v1/jobs")).status_code == 405
+    figures = (await http.get("/metrics")).text
+    assert 'method="other"' in figures
+    assert "BREW" not in figures
