@@ -13,6 +13,7 @@ from client import render
 from client.api import Halfbyte
 from client.config import load
 from client.errors import OUR_FAULT, ServiceFailed, Unreachable
+from client.reproduce import same_again
 from client.sse import Event
 from client.terminal import console, plain
 from client.wire import ENDED, JobView, Progress, State
@@ -86,7 +87,7 @@ def show(view: JobView, as_json: bool) -> None:
     """Print the job on stdout; as JSON alone, with what to do next on stderr."""
     if as_json:
         print_json(view)
-        if said := render.same_again(view):
+        if said := same_again(view):
             console(stderr=True).print(said)
         return
     out = console()
