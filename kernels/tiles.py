@@ -27,8 +27,10 @@ def interpreted_tile(shapes: Sequence[GroupShape], least: tuple[int, int, int]) 
     """
     _, n, k = (max(extents) for extents in zip(*shapes, strict=True))
     usual_m = sum(shape.m for shape in shapes) // len(shapes)
-    extents = zip((usual_m, n, k), least, strict=True)
-    return TileConfig(*(_power_of_two(each, low, 1024) for each, low in extents), 4, 1)
+    block_m, block_n, block_k = (
+        _power_of_two(extent, low, 1024) for extent, low in zip((usual_m, n, k), least, strict=True)
+    )
+    return TileConfig(block_m, block_n, block_k, warps=4, stages=1)
 
 
 def portable_tile(shapes: Sequence[GroupShape], interpreting: bool) -> TileConfig:
