@@ -43,7 +43,9 @@ def _command(everything: Local, arguments: Sequence[str]) -> int:
     """Run one command on our own terminal, while everything is kept alive."""
     say("")
     say(f"$ halfbyte {join(arguments)}")
-    process = start(python("client.main", *arguments, "--url", everything.url), inherited())
+    # Said in full, whatever is set in the environment or in a config file.
+    here = ("--url", everything.url, "--device", "any", "--problem", "nvfp4_group_gemm")
+    process = start(python("client.main", *arguments, *here), inherited())
     try:
         while process.poll() is None:
             if everything.wait(LOOK_S):

@@ -17,7 +17,7 @@ def test_the_demo_shows_two_passing_kernels_and_leaves_nothing_behind(
     temporary = tmp_path_factory.mktemp("d")  # short: a socket's path has 107 bytes
     done = subprocess.run(
         [HALFBYTE, "demo"],
-        env={**environment, "TMPDIR": str(temporary)},
+        env={**environment, "TMPDIR": str(temporary), "HALFBYTE_DEVICE": "H200"},
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
