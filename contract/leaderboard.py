@@ -78,7 +78,7 @@ if given.decision == 'disqualified' and not more[2] then
 elseif given.decision == 'reinstated' and more[2] then
   redis.call('HDEL', key('result', given.id), 'disqualified_at', 'reason', 'disqualified_by')
   stand(at, function(results) redis.call('ZADD', results, at.geomean_us, row) end)
-elseif given.decision == 'deleted' then
+elseif given.decision == 'deleted' and not (given.withdrawn and more[2]) then
   stand(at, function(results) redis.call('ZREM', results, row) end)
   forget(at, given.id)
 else
@@ -89,7 +89,7 @@ return given.decision == 'deleted' and kept or redis.call('HGETALL', key('result
 """
 )
 
-_CURSOR = re.compile("([0-9.e+-]{1,30}):([0-9]{12}:[0-9a-f]{32})")
+_CURSOR = re.compile(r"(\d{1,18}(?:\.\d{1,24})?(?:e[+-]\d{1,3})?):(\d{12}:[0-9a-f]{32})", re.ASCII)
 _NUMBER = re.compile("[0-9]{1,15}")
 _NOT_OURS = "must be the next_cursor of an earlier page"
 
@@ -233,11 +233,15 @@ class Leaderboards:
         """Forget a result, for good, and return what it was; None where there is no such result."""
         return await self._decide("deleted", job_id, reason, by)
 
+    async def withdraw(self, job_id: str, reason: str, by: str) -> HistoryResult | None:
+        """Forget a result as its owner may: a disqualified one stays, with the reason."""
+        return await self._decide("deleted", job_id, reason, by, withdrawn=True)
+
     async def _decide(
-        self, decision: str, job_id: str, reason: str, by: str
+        self, decision: str, job_id: str, reason: str, by: str, *, withdrawn: bool = False
     ) -> HistoryResult | None:
         arguments = {"decision": decision, "id": job_id, "reason": reason, "by": by}
-        flat = await self._store.run(_DECIDE, **arguments)
+        flat = await self._store.run(_DECIDE, **arguments, withdrawn=withdrawn)
         return _kept(fields_from(flat)) if flat else None
 
 

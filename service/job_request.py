@@ -241,8 +241,8 @@ def _plain(error: ErrorDetails) -> tuple[str, str]:
             return path, "required"
         case "int_type" | "int_from_float" | "int_parsing":
             return path, "must be an integer"
-        case "json_invalid":
-            return path, "not JSON: " + message
+        case "json_invalid":  # what stands for a path there is a place in the bytes
+            return "", "not JSON: " + message
         case "value_error" if inner := _path_in(message):
             return f"{path}.{inner}", message
     return path, message

@@ -12,9 +12,10 @@ from service.access import Caller
 from service.dependencies import Administrator, Admissions, Queue, Reader
 from service.openapi import problems
 from service.problem_document import status_problem
+from service.small_bodies import SmallBodies
 from service.views import json_response
 
-router = APIRouter(prefix="/v1", tags=["leaderboards"])
+router = APIRouter(prefix="/v1", tags=["leaderboards"], route_class=SmallBodies)
 log = logging.getLogger(__name__)
 NO_WEBHOOK = "no webhook is registered"
 
@@ -22,7 +23,7 @@ NO_WEBHOOK = "no webhook is registered"
 class Decision(BaseModel):
     """Why an admin decides so; everybody who sees the result sees it."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     reason: str = Field(min_length=1, max_length=500)
 

@@ -88,9 +88,11 @@ def _lines(text: str) -> Sequence[str]:
 def _values(path: str, line: str, max_items: int) -> dict[str, object]:
     values: dict[str, object] = {}
     for part in filter(str.strip, line.split(";")):
-        name, _, text = part.partition(":")
+        name, _, text = (each.strip() for each in part.partition(":"))
+        if name in values:
+            raise InvalidSubmission(f"{path}.{name}", "given twice")
         try:
-            values[name.strip()] = loads(text.strip().encode(), max_items)
+            values[name] = loads(text.encode(), max_items)
         except MalformedJson:
             raise InvalidSubmission(
                 path, f"must be `key: value; key: value` with integers or lists, got {part!r}"

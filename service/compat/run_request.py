@@ -126,10 +126,29 @@ def asked_by(request: RunRequest, max_items: int) -> Asked:
         job["cases"] = [_seeded(case.fields(problem), request.seed) for case in cases]
     official = [spec_of(problem, case) for case in official_cases(problem, mode)]
     return Asked(
-        SentJob(JobRequest.of(job), source.encode(), request.timeout_s(mode)),
+        SentJob(_job_of(job, cases), source.encode(), request.timeout_s(mode)),
         [case.spec for case in cases] or official,
         len(problem.tests),
     )
+
+
+def _job_of(fields: Mapping[str, object], cases: Sequence[GivenCase]) -> JobRequest:
+    """Return the job, or say what is wrong by the names of the request.
+
+    Raises:
+        InvalidFields: naming the path of each field that breaks a rule.
+
+    """
+    try:
+        return JobRequest.of(fields)
+    except InvalidFields as error:
+        ours = {f"cases[{place}]": case.path for place, case in enumerate(cases)}
+        raise InvalidFields([(_renamed(path, ours), said) for path, said in error.errors]) from None
+
+
+def _renamed(path: str, names: Mapping[str, str]) -> str:
+    first, dot, rest = path.partition(".")
+    return names.get(first, first) + dot + rest
 
 
 def _problem_of(request: RunRequest, cases: Sequence[GivenCase]) -> Problem:

@@ -14,8 +14,9 @@ from service.dependencies import Administrator, Operating, Queue
 from service.openapi import VERSION
 from service.popcorn.routes_submissions import forget, numbered
 from service.popcorn.views import Json, submission_view
+from service.small_bodies import SmallBodies
 
-router = APIRouter(prefix="/admin")
+router = APIRouter(prefix="/admin", route_class=SmallBodies)
 
 
 class Folder(BaseModel):

@@ -13,8 +13,9 @@ from service.dependencies import Queue
 from service.popcorn.identity import CLI_ID, Viewer, who_asks
 from service.popcorn.names import board_named, devices_of, shown_boards
 from service.popcorn.views import Json, board_view
+from service.small_bodies import SmallBodies
 
-router = APIRouter()
+router = APIRouter(route_class=SmallBodies)
 
 
 class Code(BaseModel):

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from fastapi import APIRouter, Request, Response
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from contract.errors import JobNotFound
+from contract.errors import JobNotFound, QueueUnavailable
 from contract.job import Job
 from contract.problem import PROBLEMS
 from contract.queue import JobQueue
@@ -35,14 +35,15 @@ async def stream(board: str, gpu: str, mode: str, request: Request, caller: Comp
     parts = parts_of(request)
     job = await submitted(board, gpu, mode, request, caller)
     return EventSourceResponse(
-        _told(parts, job),
+        told_of(parts, job),
         sep=LINE_FEED,
         ping=parts.settings.ping_s,
         shutdown_grace_period=parts.settings.shutdown_s / 2,
     )
 
 
-async def _told(parts: Parts, job: Job) -> AsyncIterator[ServerSentEvent]:
+async def told_of(parts: Parts, job: Job) -> AsyncIterator[ServerSentEvent]:
+    """Yield what the client prints, up to how it ended, or why no more can be told."""
     began, told, told_at = time.monotonic(), "", 0.0
     try:
         async for _ in parts.queue.events(job.id):
@@ -62,6 +63,8 @@ async def _told(parts: Parts, job: Job) -> AsyncIterator[ServerSentEvent]:
         yield await _last_event(parts.queue, job)
     except JobNotFound:
         yield _error(f"submission {job.number} was deleted")
+    except QueueUnavailable:
+        yield _error(f"the queue does not answer; submission {job.number} goes on without you")
 
 
 async def _last_event(queue: JobQueue, job: Job) -> ServerSentEvent:

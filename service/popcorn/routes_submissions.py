@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request
 
 from contract.archive import Archive
 from contract.job import Job, JobSummary
+from contract.keys import Role
 from contract.leaderboard import Leaderboards
 from contract.queue import JobQueue
 from service.access import Caller, job_of
@@ -92,7 +93,14 @@ async def numbered(queue: JobQueue, number: int, caller: Caller) -> Job:
 
 
 async def forget(queue: JobQueue, job: Job, caller: Caller) -> None:
-    """Forget a job for good, first what a leaderboard has of it."""
-    await Leaderboards(queue.store).delete(job.id, "the submission was deleted", caller.owner)
+    """Forget a job for good, first what a leaderboard has of it.
+
+    It is cancelled before: one that finished between the two would stay on the board. What an admin
+    disqualified stays in the history, unless an admin deletes it.
+    """
+    await queue.cancel(job.id)
+    boards = Leaderboards(queue.store)
+    unranked = boards.delete if caller.role is Role.ADMIN else boards.withdraw
+    await unranked(job.id, "the submission was deleted", caller.owner)
     await Archive(queue.store).forget(job.id)
     log.info("submission deleted", extra={"job": job.id, "number": job.number, "by": caller.owner})

@@ -130,7 +130,13 @@ async def test_pages_go_on_where_they_ended_whatever_happens_before_them(queue, 
     assert third.next_cursor is None
 
 
-@pytest.mark.parametrize("cursor", ["", "1", "1:2", "nan:000000000001:" + "0" * 32, "x" * 300])
+ROW = "000000000001:" + "0" * 32
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    ["", "1", "1:2", "x" * 300, *(f"{text}:{ROW}" for text in ("nan", "e+-", "1.2.3", "٣"))],
+)
 async def test_a_cursor_that_is_none_of_ours_is_refused(boards, cursor):
     with pytest.raises(InvalidSubmission, match="cursor"):
         await boards.page(PROBLEM, "H200", cursor=cursor)

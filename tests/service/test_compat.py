@@ -263,9 +263,10 @@ async def test_a_failure_of_ours_is_no_result(http, queue):
         ({"tests": None}, "problem", "required"),
         ({"tests": "m: 16; n: 16; k: 16"}, "problem", "required"),
         ({"tests": "m = [16]"}, "tests[0]", "key: value"),
-        ({"tests": LINE + "; colour: 1"}, "cases[0].colour", "unknown field"),
+        ({"tests": LINE + "; colour: 1"}, "tests[0].colour", "unknown field"),
+        ({"tests": LINE + "; m: [32]"}, "tests[0].m", "given twice"),
         ({"tests": LINE.replace("g: 1", "g: 2")}, "tests[0].g", "2 groups, but 1 entries of m"),
-        ({"tests": LINE.replace("k: [16]", "k: [15]")}, "cases[0].k[0]", "multiple of 16"),
+        ({"tests": LINE.replace("k: [16]", "k: [15]")}, "tests[0].k[0]", "multiple of 16"),
         ({"mode": "leaderboard"}, "tests", "the official cases"),
         (
             {"mode": "private", "tests": None, "problem": TASK, "ranking_by": "last"},
@@ -292,3 +293,27 @@ async def test_a_service_that_stops_says_where_the_job_is(http, queue):
     with pytest.raises(HTTPException, match=f"goes on: /v1/jobs/{summary.job.id}") as error:
         await end_of(queue, summary.job.id, stopping)
     assert error.value.status_code == 503
+
+
+async def test_a_client_that_goes_away_cancels_its_job(http, queue, wait_until):
+    sent = asyncio.create_task(http.post("/v1/compat/run", json=JOB))
+    lease = await queue.claim(H200, wait_s=10)
+    sent.cancel()
+
+    async def cancelled() -> bool:
+        return (await queue.get(lease.job.id)).state == "cancelled"
+
+    await wait_until(cancelled, "the end of a job that nobody waits for")
+
+
+async def test_a_key_lets_a_client_come_back_to_its_job(http, queue):
+    headers = {"Idempotency-Key": "run-1"}
+    sent = asyncio.create_task(http.post("/v1/compat/run", json=JOB, headers=headers))
+    lease = await queue.claim(H200, wait_s=10)
+    sent.cancel()
+    again = asyncio.create_task(http.post("/v1/compat/run", json=JOB, headers=headers))
+    await asyncio.wait({again}, timeout=1.5)  # more than one look at who is still there
+    assert not again.done()
+    await queue.finish(lease, timed())
+    assert (await again).json()["halfbyte"]["job"] == lease.job.id
+    assert [each.job.id for each in (await queue.list())[0]] == [lease.job.id]

@@ -3,14 +3,23 @@
 import asyncio
 import json
 import re
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
+from contract.errors import LeaseLost
 from contract.job import Fault, Progress, WorkerInfo
+from contract.keys import Role
 from contract.leaderboard import Leaderboards
+from contract.queue import JobQueue
+from contract.settings import QueueSettings
 from contract.verdict import VERDICT, Passed
+from service.access import Caller
+from service.popcorn.routes_stream import told_of
+from service.popcorn.routes_submissions import forget
 from service.settings import ServiceSettings
+from tests.contract.examples import submission
 from tests.service.conftest import serving
 from tests.service.popcorn_cli import FILE, ApplicationError, PopcornCli, form_of, printed
 from tests.service.workers import HERE, timed, worker, wrong_everywhere
@@ -272,6 +281,21 @@ async def test_a_deleted_submission_leaves_the_leaderboard(cli, queue):
     assert (await Leaderboards(queue.store).page(BOARD, "H200")).entries == []
 
 
+async def test_what_ends_while_it_is_deleted_enters_no_leaderboard(cli, queue, monkeypatch):
+    await cli.accepted(BOARD, "any", "leaderboard")
+    lease = await queue.claim(H200, wait_s=10)
+    withdraw = Leaderboards.withdraw
+
+    async def and_then_it_ends(*arguments):
+        await withdraw(*arguments)
+        with pytest.raises(LeaseLost):
+            await queue.finish(lease, ranked())
+
+    monkeypatch.setattr(Leaderboards, "withdraw", and_then_it_ends)
+    await forget(queue, lease.job, Caller("anonymous", Role.SUBMIT))
+    assert (await Leaderboards(queue.store).page(BOARD, "H200")).entries == []
+
+
 @pytest.mark.parametrize("path", ["0", "-1", "999", "1" * 40])
 async def test_a_number_that_no_submission_has_is_not_found(cli, path):
     answer = await cli.request("GET", f"/user/submissions/{path}")
@@ -305,6 +329,16 @@ async def test_a_stream_ends_with_the_error_of_a_wrong_kernel(cli, queue):
     await judged(queue, wrong_everywhere())
     with pytest.raises(ApplicationError, match="Server processing error: wrong values in case 0\n"):
         await listening
+
+
+async def test_a_stream_says_so_when_the_queue_is_away(queue):
+    job = await queue.submit(submission(), "ann")
+    away = JobQueue.connect(QueueSettings(redis_url="redis://127.0.0.1:1"))
+    parts = SimpleNamespace(queue=away, stopping=asyncio.Event())
+    (event,) = [each async for each in told_of(parts, job)]
+    assert event.event == "error"
+    assert f"submission {job.number} goes on without you" in event.data
+    await away.close()
 
 
 async def test_an_address_may_end_with_a_slash_and_the_root_serves_by_a_setting(queue_settings):

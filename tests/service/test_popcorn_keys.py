@@ -6,10 +6,12 @@ import httpx
 import pytest
 
 from contract.keys import Role
+from contract.leaderboard import Leaderboards
 from contract.queue import JobQueue
 from service.popcorn.routes import admin, boards, profiler, stream, submissions
 from tests.service.conftest import serving
 from tests.service.popcorn_cli import ApplicationError, PopcornCli
+from tests.service.test_popcorn import H200, judged, ranked
 from tests.service.workers import finish_next, timed
 
 BOARD = "nvfp4_group_gemm"
@@ -149,6 +151,20 @@ async def test_figures_and_anybodys_submission(service, keys, queue: JobQueue):
     assert deleted["submission_id"] == number
     with pytest.raises(ApplicationError, match="404"):
         await service.json("GET", f"/admin/submissions/{number}", admin=True)
+
+
+async def test_who_was_disqualified_cannot_delete_that(service, keys, queue: JobQueue):
+    alice, _ = await keys.make("alice")
+    await queue.heartbeat(H200)
+    number = await as_user(service, alice.token).accepted(BOARD, "any", "leaderboard")
+    job_id = await judged(queue, ranked())
+    boards = Leaderboards(queue.store)
+    await boards.disqualify(job_id, "answers by heart", "root")
+    await as_user(service, alice.token).json("DELETE", f"/user/submissions/{number}")
+    ((kept,), _) = await boards.history(BOARD, "H200", "alice", 9)
+    assert (kept.job, kept.disqualified.reason) == (job_id, "answers by heart")
+    assert await boards.delete(job_id, "long ago", "root")
+    assert await boards.history(BOARD, "H200", "alice", 9) == ([], None)
 
 
 async def test_boards_are_hidden_and_shown(service):
