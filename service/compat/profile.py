@@ -17,6 +17,7 @@ from contract.submission import Mode
 from contract.verdict import CompiledKernel, Profile, ProfiledKernel, Verdict
 from service.compat.cases import spec_of
 from service.compat.full_result import FullResult, ProfileFile
+from service.pages.words import visible
 
 PROFILES = (Mode.COMPILE, Mode.PROFILE)
 """Modes whose jobs leave a profile."""
@@ -52,7 +53,7 @@ def sections_of(job: Job, verdict: Verdict) -> Sequence[Section]:
 def report_of_profile(job: Job, verdict: Verdict) -> str:
     """Return a profile as one text."""
     parts = (f"{each.title}\n{each.text}" for each in sections_of(job, verdict))
-    return "\n\n".join((f"{profiler_of(verdict)}: {verdict.summary}", *parts))
+    return visible("\n\n".join((f"{profiler_of(verdict)}: {verdict.summary}", *parts)))
 
 
 async def archive_of(queue: JobQueue, job: Job, verdict: Verdict) -> bytes:
@@ -60,10 +61,10 @@ async def archive_of(queue: JobQueue, job: Job, verdict: Verdict) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("report.txt", report_of_profile(job, verdict))
-        for path, name in _texts_of(verdict):
+        for name in _texts_of(verdict):
             text = await queue.artifact(job.id, name)
             if text is not None:
-                archive.writestr(path, text)
+                archive.writestr(name, text)
     return packed.getvalue()
 
 
@@ -76,7 +77,7 @@ async def with_profile(queue: JobQueue, job: Job, result: FullResult) -> FullRes
     told: dict[str, str | int] = {"benchmark-count": len(sections), "check": "pass"}
     for place, (title, text) in enumerate(sections):
         told[f"benchmark.{place}.spec"] = title
-        told[f"benchmark.{place}.report"] = _base64(text.encode())
+        told[f"benchmark.{place}.report"] = _base64(visible(text).encode())
     some = next(iter(result.runs.values()))
     right = {"success": True, "passed": True, "exit_code": 0, "result": told}
     trace = _base64(await archive_of(queue, job, verdict))
@@ -89,14 +90,12 @@ async def with_profile(queue: JobQueue, job: Job, result: FullResult) -> FullRes
     return result.model_copy(update={"runs": {"profile.0": run}})
 
 
-def _texts_of(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """Yield where a text lies in a zip, and the name of its artifact."""
+def _texts_of(verdict: Verdict) -> Iterator[str]:
+    """Yield the names of the artifacts: ours, as what a file calls its kernels may be a path."""
     for kernel in verdict.kernels:
-        for kind, name in kernel.links.items():
-            yield f"{kernel.target}/{kernel.name}.{kind}", name
+        yield from kernel.links.values()
     if verdict.profile is not None:
-        for kind, name in verdict.profile.links.items():
-            yield f"{verdict.profile.tool}.{'txt' if kind == 'text' else kind}", name
+        yield from verdict.profile.links.values()
 
 
 def _compiled(kernels: Sequence[CompiledKernel], target: str) -> str:

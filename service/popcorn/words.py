@@ -1,4 +1,7 @@
-"""What people read: where a job is, why a file is wrong, how fast it is. Plain lines."""
+"""What people read: where a job is, why a file is wrong, how fast it is. Plain lines.
+
+Their terminals get it as it is, so what a file printed is shown without anything to act on.
+"""
 
 from collections.abc import Sequence
 
@@ -7,6 +10,7 @@ from contract.problem import PROBLEMS, Problem
 from contract.verdict import CaseResult, Verdict
 from service.compat.cases import spec_of
 from service.compat.full_result import why_no_verdict
+from service.pages.words import visible
 
 SHOWN_CASES = 3
 SHOWN_CHARACTERS = 1500
@@ -36,7 +40,7 @@ def failure_of(job: Job) -> str | None:
     if len(wrong) > SHOWN_CASES:
         said.append(f"and {len(wrong) - SHOWN_CASES} more failing cases")
     whole = f"whole verdict: GET /v1/jobs/{job.id}"
-    return "\n".join((verdict.summary, *said, *_printed(verdict), whole))
+    return visible("\n".join((verdict.summary, *said, *_printed(verdict), whole)))
 
 
 def report_of(problem: Problem, verdict: Verdict) -> str:

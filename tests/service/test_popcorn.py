@@ -121,11 +121,14 @@ async def test_a_wrong_kernel_exits_1_with_case_and_place(cli, queue):
 async def test_what_a_wrong_kernel_printed_is_shown(cli, queue):
     printing = asyncio.create_task(cli.submit(BOARD, "any", "test"))
     verdict = wrong_everywhere()
-    log = verdict.log.model_copy(update={"stdout": "".join(f"line {i}\n" for i in range(50))})
+    log = verdict.log.model_copy(
+        update={"stdout": "".join(f"line {i}\n" for i in range(50)) + "\x1b[2J"}
+    )
     await judged(queue, verdict.model_copy(update={"log": log}))
-    with pytest.raises(ApplicationError, match="it printed:\nline 30\n") as error:
+    with pytest.raises(ApplicationError, match="it printed:\nline 31\n") as error:
         await printing
-    assert "line 29\n" not in str(error.value)
+    assert "line 30\n" not in str(error.value)
+    assert "\x1b" not in str(error.value)  # nothing that a terminal acts on
 
 
 async def test_only_the_first_failing_cases_are_told(cli, queue):

@@ -14,6 +14,7 @@ from tests.service.test_popcorn import BOARD, H200
 from tests.service.workers import HERE, timed, worker
 
 CASE = "m: [16]; n: [16]; k: [16]; g: 1"
+PTX = "sm_100a-0-gemm.ptx"
 
 
 @pytest.fixture
@@ -21,16 +22,16 @@ def cli(http: httpx.AsyncClient) -> PopcornCli:
     return PopcornCli(f"{str(http.base_url).rstrip('/')}/popcorn", cli_id="me")
 
 
-def compiled() -> Passed:
+def compiled(name: str = "gemm") -> Passed:
     kernel = CompiledKernel(
-        name="gemm",
+        name=name,
         target="sm_100a",
         instructions={"tcgen05.mma": 4},
         registers=96,
         spill_bytes=0,
         shared_bytes=1024,
         tma=True,
-        links={"ptx": "0.ptx"},
+        links={"ptx": PTX},
     )
     return Passed(
         summary="compiled 1 kernel",
@@ -50,7 +51,7 @@ async def test_a_profile_has_a_count_a_report_and_a_zip(cli, queue):
     listening = asyncio.create_task(cli.stream(BOARD, "b200", "profile"))
     lease = await queue.claim(worker(), wait_s=10)
     assert (lease.submission.device, lease.submission.targets) == ("any", ("sm_100a",))
-    await queue.finish(lease, compiled(), {"0.ptx": ".version 8.8"})
+    await queue.finish(lease, compiled(), {PTX: ".version 8.8"})
     ((key, run),) = (await listening)["results"][0]["runs"].items()
     assert key.startswith("profile")
     assert "not run" in run["profile"]["profiler"]
@@ -61,8 +62,19 @@ async def test_a_profile_has_a_count_a_report_and_a_zip(cli, queue):
     report = decoded(run["run"]["result"]["benchmark.0.report"]).decode()
     assert report.startswith("gemm: 96 registers, 0 bytes spilled")
     files = unpacked(decoded(run["profile"]["trace"]))
-    assert files["sm_100a/gemm.ptx"] == ".version 8.8"
+    assert files[PTX] == ".version 8.8"
     assert files["report.txt"].endswith(f"\n\nsm_100a\n{report}")
+
+
+async def test_a_kernel_whose_name_is_a_path_stays_in_its_folder_and_off_the_terminal(cli, queue):
+    listening = asyncio.create_task(cli.stream(BOARD, "b200", "profile"))
+    lease = await queue.claim(worker(), wait_s=10)
+    await queue.finish(lease, compiled("../../.ssh/rc\x1b[2J"), {PTX: ".version 8.8"})
+    ((_, run),) = (await listening)["results"][0]["runs"].items()
+    files = unpacked(decoded(run["profile"]["trace"]))
+    assert set(files) == {PTX, "report.txt"}
+    report = decoded(run["run"]["result"]["benchmark.0.report"]).decode()
+    assert "\x1b" not in report + files["report.txt"]
 
 
 async def test_the_second_profiler_gives_a_job_and_a_zip(cli, queue):
@@ -73,7 +85,7 @@ async def test_the_second_profiler_gives_a_job_and_a_zip(cli, queue):
     assert waiting["queue_position"] == 1
     assert waiting["artifacts"] == []
     lease = await queue.claim(worker(), wait_s=10)
-    await queue.finish(lease, compiled(), {"0.ptx": ".version 8.8"})
+    await queue.finish(lease, compiled(), {PTX: ".version 8.8"})
     done = await cli.json("GET", f"/jobs/{job_id}")
     assert done["status"] == "succeeded"
     ((name, url),) = [(each["name"], each["url"]) for each in done["artifacts"]]
