@@ -28,6 +28,15 @@ class Layer:
     values: Mapping[str, str]
     path: Path | None = None
 
+    def is_for(self, url: str) -> bool:
+        """Whether it names this address."""
+        return self.values.get("url", LOCAL).rstrip("/") == url.rstrip("/")
+
+    @property
+    def of_project(self) -> bool:
+        """Whether whoever wrote the project wrote this, and not whoever works in it."""
+        return self.path is not None and self.path.name == PROJECT_FILE
+
 
 @dataclass(frozen=True, slots=True)
 class Config:
@@ -48,17 +57,26 @@ class Config:
     def key_for(self, url: str) -> str | None:
         """Return the key to show to a service.
 
-        A key of a file is for the `url` of that file: a project that somebody else wrote must not
-        have the key of one's own configuration sent to an address of its choice.
+        A key of a file is for the `url` of that file, one of the environment for any address that
+        is not a project's alone: a project that somebody else wrote must not have one's own key
+        sent to an address of its choice.
         """
         for layer in self.layers:
             if key := layer.values.get("key"):
-                known = layer.values.get("url", LOCAL)
-                if layer.path is None or known.rstrip("/") == url.rstrip("/"):
+                if layer.is_for(url) or (layer.path is None and not self._is_a_projects(url)):
                     return key
-                said = (plain(str(part)) for part in (layer.path, known, url))
-                log.warning("the key of %s is for %s, and not shown to %s", *said)
+                if layer.path is None:
+                    said = "the key of the environment is not shown to %s: set HALFBYTE_URL to it"
+                    log.warning(said, plain(url))
+                    continue
+                names = (plain(str(part)) for part in (layer.path, layer.values.get("url", LOCAL)))
+                log.warning("the key of %s is for %s, and not shown to %s", *names, plain(url))
         return None
+
+    def _is_a_projects(self, url: str) -> bool:
+        """Whether a project names an address, and nothing else does."""
+        naming = [layer for layer in self.layers if "url" in layer.values and layer.is_for(url)]
+        return bool(naming) and all(layer.of_project for layer in naming)
 
 
 def load() -> Config:

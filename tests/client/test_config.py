@@ -70,10 +70,21 @@ def test_a_project_does_not_get_the_key_of_the_home_for_an_address_of_its_own(pl
     assert "is for https://mine, and not shown to https://theirs" in caplog.text
 
 
-def test_a_key_of_the_environment_goes_where_a_project_says(place, monkeypatch):
-    place("project/halfbyte.toml", 'url = "https://ours"')
-    monkeypatch.setenv("HALFBYTE_KEY", "hb_ci")
-    assert config.load().key_for("https://ours") == "hb_ci"
+def test_a_key_of_the_environment_does_not_go_where_only_a_project_says(place, monkeypatch, caplog):
+    place("project/halfbyte.toml", 'url = "https://theirs"')
+    monkeypatch.setenv("HALFBYTE_KEY", "hb_mine")
+    assert config.load().key_for("https://theirs/") is None
+    assert "not shown to https://theirs: set HALFBYTE_URL" in caplog.text
+    assert config.load().key_for("https://typed") == "hb_mine"
+    monkeypatch.setenv("HALFBYTE_URL", "https://theirs")
+    assert config.load().key_for("https://theirs") == "hb_mine"
+
+
+def test_a_key_of_the_environment_goes_where_the_home_says_too(place, monkeypatch):
+    place(HOME, 'url = "https://ours"')
+    place("project/halfbyte.toml", 'url = "https://ours/"')
+    monkeypatch.setenv("HALFBYTE_KEY", "hb_mine")
+    assert config.load().key_for("https://ours") == "hb_mine"
 
 
 @pytest.mark.parametrize(("mode", "told"), [(0o600, False), (0o640, True), (0o604, True)])
