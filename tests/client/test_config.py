@@ -74,7 +74,7 @@ def test_a_key_of_the_environment_does_not_go_where_only_a_project_says(place, m
     place("project/halfbyte.toml", 'url = "https://theirs"')
     monkeypatch.setenv("HALFBYTE_KEY", "hb_mine")
     assert config.load().key_for("https://theirs/") is None
-    assert "not shown to https://theirs: set HALFBYTE_URL" in caplog.text
+    assert "not shown to https://theirs/: set HALFBYTE_URL" in caplog.text
     assert config.load().key_for("https://typed") == "hb_mine"
     monkeypatch.setenv("HALFBYTE_URL", "https://theirs")
     assert config.load().key_for("https://theirs") == "hb_mine"
