@@ -6,7 +6,7 @@ with Halfbyte.configured() as halfbyte:
     verdict = halfbyte.evaluate(Path("my_kernel.py"), device="H200")
 """
 
-from client.api import Halfbyte
+from client.api import Halfbyte, file_candidate
 from client.errors import (
     ApiError,
     ClientError,
@@ -35,4 +35,5 @@ __all__ = [
     "Unreachable",
     "UsageError",
     "Verdict",
+    "file_candidate",
 ]
