@@ -50,6 +50,11 @@ Call = Callable[[], object]
 NAMES = ("a", "b", "sfa", "sfb", "sfa_blocked", "sfb_blocked")
 
 
+def floor_of(case: Case, device: str) -> float | None:
+    """Return the speed of light of a case in microseconds."""
+    return speed_of_light_us(NVFP4_GROUP_GEMM.work(case), device)
+
+
 def on_gpu(case: Case, distribution: str) -> list[GroupOperands]:
     """Draw the operands of a case and bring them to the GPU."""
     groups = draw(case, 1, distribution)  # type: ignore[arg-type]
@@ -141,7 +146,7 @@ def bench(clock: ColdClock, kernel: str, case: Case, samples: int) -> dict[str, 
         times[name] = described(clock.measure(rival, few))
         torch.cuda.empty_cache()
     times["ours_again"] = described(clock.measure(call, samples))
-    floor_us = speed_of_light_us(case, torch.cuda.get_device_name())
+    floor_us = floor_of(case, torch.cuda.get_device_name())
     ratio = times["cublas_graph"]["median_us"] / times["ours"]["median_us"]
     return {
         "floor_us": floor_us,
