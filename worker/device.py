@@ -109,7 +109,12 @@ class Gpu:
             GpuTaken: another worker has it.
 
         """
-        from worker.gpu import SPARE_BYTES, GpuGround, memory_in_use  # noqa: PLC0415  (a driver)
+        from worker.gpu import (  # noqa: PLC0415  (a driver)
+            JUDGE_BYTES,
+            SPARE_BYTES,
+            GpuGround,
+            memory_in_use,
+        )
 
         self._settings = settings
         uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
@@ -123,7 +128,7 @@ class Gpu:
         self.ncu = find_ncu(settings.ncu)
         shown = (*settings.sandbox.shown, *(folders_of(self.ncu) if self.ncu else ()))
         self.sandbox = replace(settings.sandbox, gpu_minors=tuple(_minors(uuid)), shown=shown)
-        self._allowed_bytes = memory_in_use() + settings.spares * SPARE_BYTES
+        self._allowed_bytes = memory_in_use() + JUDGE_BYTES + settings.spares * SPARE_BYTES
 
     def calibrate(self, start: Callable[[], RunnerProcess]) -> Calibration | None:
         """Measure overhead and staging."""

@@ -31,6 +31,8 @@ REGAIN_S: Final = 1.0
 HUNG_S: Final = 5.0
 SPARE_BYTES: Final = 768 << 20
 """What the context of a warm spare may take. About 560 MiB on an H200."""
+JUDGE_BYTES: Final = 256 << 20
+"""What the judge's own context may grow by over its first jobs. 194 MiB were seen on an H200."""
 GPUS: Final = Path("/proc/driver/nvidia/gpus")
 
 

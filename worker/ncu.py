@@ -22,14 +22,24 @@ MOST_KERNELS: Final = 128
 MARKER: Final = "spin_kernel"
 """The kernel of `torch.cuda._sleep`, launched before each case: where its kernels begin."""
 HEADER: Final = '"ID",'
-SCALES: Final = {
+TIME_US: Final = {
     **{"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3},
     **{"s": 1e6, "second": 1e6},
-    **{"byte": 1.0, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12},
-    **{"byte/second": 1e-9, "Kbyte/second": 1e-6, "Mbyte/second": 1e-3, "Gbyte/second": 1.0},
-    **{"Tbyte/second": 1e3, "byte/block": 1.0, "Kbyte/block": 1e3, "%": 0.01},
 }
-"""To microseconds, bytes, gigabytes a second and shares; what is not here stays as it is."""
+BYTES: Final = {
+    f"{prefix}byte{per}": scale
+    for prefix, scale in (("", 1.0), ("K", 1e3), ("M", 1e6))
+    for per in ("", "/block")
+}
+GBYTES_PER_S: Final = {
+    f"{prefix}byte/{second}": scale
+    for prefix, scale in (("", 1e-9), ("K", 1e-6), ("M", 1e-3), ("G", 1.0), ("T", 1e3))
+    for second in ("s", "second")
+}
+SHARE: Final = {"%": 0.01}
+COUNT: Final = {"register/thread": 1.0, "": 1.0}
+"""What units of figures are in ours. Their names differ from version to version;
+a figure of any other unit is left out, rather than told as something it is not."""
 SHARED: Final = ("static", "dynamic", "driver")
 TENSOR_PIPE: Final = re.compile(r"sm__.*pipe_tensor.*\.pct_of_peak_sustained_(active|elapsed)")
 PLACES: Final = (
@@ -94,7 +104,7 @@ def kernels_of(text: str) -> list[dict[str, object]]:
         if MARKER in name:
             case += 1
             continue
-        duration_us = _number(row, "gpu__time_duration.sum")
+        duration_us = _number(row, "gpu__time_duration.sum", TIME_US)
         if duration_us is not None:
             kernels.append({"case": max(case, 0), "name": name[:200], **_facts(row, duration_us)})
     return kernels[:MOST_KERNELS]
@@ -116,16 +126,16 @@ def _rows(text: str) -> Iterator[Row]:
 
 
 def _facts(row: Row, duration_us: float) -> dict[str, object]:
-    registers = _number(row, "launch__registers_per_thread")
-    shared = [_number(row, f"launch__shared_mem_per_block_{part}") for part in SHARED]
-    pipes = [_number(row, name) for name in row if TENSOR_PIPE.fullmatch(name)]
+    registers = _number(row, "launch__registers_per_thread", COUNT)
+    shared = [_number(row, f"launch__shared_mem_per_block_{part}", BYTES) for part in SHARED]
+    pipes = [_number(row, name, SHARE) for name in row if TENSOR_PIPE.fullmatch(name)]
     return {
         "duration_us": duration_us,
         "registers": None if registers is None else int(registers),
         "shared_bytes": _sum(shared),
-        "occupancy": _number(row, "sm__warps_active.avg.pct_of_peak_sustained_active"),
-        "theoretical_occupancy": _number(row, "sm__maximum_warps_per_active_cycle_pct"),
-        "gbytes_per_s": _number(row, "dram__bytes.sum.per_second"),
+        "occupancy": _number(row, "sm__warps_active.avg.pct_of_peak_sustained_active", SHARE),
+        "theoretical_occupancy": _number(row, "sm__maximum_warps_per_active_cycle_pct", SHARE),
+        "gbytes_per_s": _number(row, "dram__bytes.sum.per_second", GBYTES_PER_S),
         "tensor_pipe": max((share for share in pipes if share is not None), default=None),
     }
 
@@ -135,10 +145,10 @@ def _sum(parts: Sequence[float | None]) -> int | None:
     return int(sum(known)) if known else None
 
 
-def _number(row: Row, name: str) -> float | None:
+def _number(row: Row, name: str, scales: Mapping[str, float]) -> float | None:
     value, unit = row.get(name, ("", ""))
     try:
-        number = float(value.replace(",", "")) * SCALES.get(unit, 1.0)
-    except ValueError:
+        number = float(value.replace(",", "")) * scales[unit]
+    except (KeyError, ValueError):
         return None
     return number if 0 <= number < 1e15 else None

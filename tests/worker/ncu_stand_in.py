@@ -16,7 +16,7 @@ COLUMNS = {
     "launch__shared_mem_per_block_dynamic": ("byte/block", "98,304"),
     "sm__warps_active.avg.pct_of_peak_sustained_active": ("%", "31.25"),
     "sm__maximum_warps_per_active_cycle_pct": ("%", "37.50"),
-    "dram__bytes.sum.per_second": ("byte/second", "2,150,000,000,000"),
+    "dram__bytes.sum.per_second": ("byte/s", "2,150,000,000,000"),
     "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active": ("%", "44.0"),
 }
 

@@ -35,6 +35,20 @@ def test_durations_are_microseconds_whatever_they_are_printed_in(unit: str, valu
     assert kernels_of(text)[0]["duration_us"] == pytest.approx(80)
 
 
+@pytest.mark.parametrize(
+    ("unit", "value"), [("byte/second", "2.15e12"), ("byte/s", "2.15e12"), ("Tbyte/s", "2.15")]
+)
+def test_rates_are_gigabytes_a_second_whatever_they_are_printed_in(unit: str, value: str) -> None:
+    text = csv(1).replace('"byte/s"', f'"{unit}"').replace('"2,150,000,000,000"', f'"{value}"')
+    assert kernels_of(text)[0]["gbytes_per_s"] == pytest.approx(2150)
+
+
+def test_a_figure_of_an_unknown_unit_is_left_out() -> None:
+    first = kernels_of(csv(1).replace('"byte/s"', '"furlong"'))[0]
+    assert first["gbytes_per_s"] is None
+    assert first["occupancy"] == 0.3125
+
+
 def test_a_figure_that_is_not_there_is_null() -> None:
     text = csv(1).replace('"44.0"', '"n/a"').replace("launch__registers", "launch__rgstrs")
     first = kernels_of(text)[0]
