@@ -1,5 +1,6 @@
 """One call, checked: draw, stage, release, snapshot, compare."""
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,6 +63,11 @@ class Calls:
         """Calls that answered."""
         self.review: tuple[Flag, ...] = ()
         """What a person should look at in the file."""
+
+    @property
+    def left_s(self) -> float:
+        """What is left of the candidate's time."""
+        return self._clock.limit("job_limit", math.inf)[1]
 
     def open(self, source: bytes, cases: Sequence[Case]) -> Failure | None:
         """Allocate the arena for the largest case, and have the runner import the file."""

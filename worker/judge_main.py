@@ -225,15 +225,20 @@ class JudgeProcess:
                 self._bury(job)
                 if cancelled(cancel_fd):
                     raise Interrupted
-                seen = self._looked_at(job, source, plan, step)
+                seen = self._looked_at(job, source, plan, step, calls.left_s)
                 fields = fields_of(submission, plan, seed, step) | seen.fields
                 verdict = verdict_of(self._host, runner, step.failure, step.review, fields)
                 return Judged(verdict=verdict, artifacts=seen.artifacts)
             self._send(Progressed(progress=step))
         raise AssertionError("a judge always ends with a judgement")
 
-    def _looked_at(self, job: RunningJob, source: bytes, plan: Plan, found: Judgement) -> LookedAt:
-        """Have what passed run once more under a profiler, where the mode asks for that."""
+    def _looked_at(
+        self, job: RunningJob, source: bytes, plan: Plan, found: Judgement, left_s: float
+    ) -> LookedAt:
+        """Have what passed run once more under a profiler, where the mode asks for that.
+
+        It has what is left of the job's time: a file that took twice that would end as our fault.
+        """
         submission, ncu = job.begin.submission, self._device.ncu
         audited = submission.mode is Mode.RANKED and ncu and self._settings.audit_ranked
         if found.failure or not (audited or submission.mode is Mode.PROFILE):
@@ -243,7 +248,7 @@ class JudgeProcess:
         cases = submission.cases[first:]
         order = Order(submission.problem, cases, source, random_seed(), ncu)
         try:
-            seen = self._profiled(job, order)
+            seen = self._profiled(job, order, left_s)
         except RunnerFailed:
             if not audited:
                 raise
@@ -251,13 +256,14 @@ class JudgeProcess:
             return LookedAt()
         return audit(found.cases[first:], seen) if audited else profiled(seen)
 
-    def _profiled(self, job: RunningJob, order: Order) -> Profiled:
+    def _profiled(self, job: RunningJob, order: Order, left_s: float) -> Profiled:
         """Run the file under a profiler, in a process of its own."""
         limits = job.begin.submission.limits
         runner = self._spares.start_profiler(limits)
         self._known(job, runner)
         runner.wait_ready(job.cancel_fd)
-        seen = profile(order, runner, limits, job.cancel_fd)
+        left = limits.model_copy(update={"job_s": left_s})
+        seen = profile(order, runner, left, job.cancel_fd)
         self._bury(job)
         if cancelled(job.cancel_fd):
             raise Interrupted

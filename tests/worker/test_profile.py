@@ -1,5 +1,6 @@
 """Profiles through judge and sandbox, with stand-ins for the GPU and for Nsight Compute."""
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from contract.verdict import Incorrect, Passed, Verdict
 from tests.worker import gpu_stand_in, ncu_stand_in
 from tests.worker.gpu_stand_in import PROBLEM
 from tests.worker.judge_harness import LIMITS, JudgeHarness, running_judge
+from worker.judge import OWN_CALLS
 from worker.messages import Judged
 from worker.sandbox.confinement import SandboxSettings
 from worker.settings import WorkerSettings
@@ -100,6 +102,18 @@ def test_a_file_that_misbehaves_while_it_is_profiled_has_a_note_and_its_verdict(
     assert isinstance(verdict, Passed), verdict
     assert says in verdict.profile.note
     assert verdict.profile.kernels == ()
+
+
+def test_a_profile_has_what_is_left_of_the_jobs_time(gpu_judge: JudgeHarness) -> None:
+    """A file that took all of it twice ended as a fault of the service, which costs nothing."""
+    slow = in_profile("import time; time.sleep(1000)").replace(
+        b"def custom_kernel(data):", b"def custom_kernel(data):\n    __import__('time').sleep(0.4)"
+    )
+    limits = LIMITS.model_copy(update={"job_s": 6})
+    verdict = gpu_judge.judged(slow, CASES, mode=Mode.PROFILE, limits=limits).verdict
+    assert isinstance(verdict, Passed), verdict
+    found = re.search(r"no answer within ([0-9.]+) s \(job_limit\)", verdict.profile.note)
+    assert 0 < float(found[1]) < 6 - 2 * OWN_CALLS * 0.4
 
 
 def ranked(judge: JudgeHarness, source: bytes = HONEST) -> Verdict:
