@@ -26,8 +26,9 @@ _RUN = (("starting", "Starting a runner"), ("importing", "Importing"))
 _STEPS = {
     Mode.COMPILE: (("starting", "Starting a compiler"), ("compiling", "Compiling")),
     Mode.TEST: (*_RUN, ("testing", "Testing")),
+    Mode.PROFILE: (*_RUN, ("testing", "Testing"), ("profiling", "Profiling")),
 }
-_OTHER_STEPS = (*_RUN, ("testing benchmarking comparing", "Testing and timing"))
+_OTHER_STEPS = (*_RUN, ("testing benchmarking comparing profiling", "Testing and timing"))
 
 
 @router.get("/{job_id}")

@@ -21,6 +21,7 @@ STAGES = {
     "benchmarking": "Benchmarking",
     "comparing": "Comparing",
     "compiling": "Compiling",
+    "profiling": "Profiling",
 }
 
 

@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import httpx
 import pytest
@@ -10,9 +11,11 @@ from contract.job import Fault, Progress
 from contract.keys import Role
 from contract.verdict import AuditedCase, HiddenCases, Profile, ProfiledKernel
 from service.pages.render import POLICY
+from service.pages.words import STAGES
 from service.settings import ServiceSettings
 from tests.service.conftest import serving
 from tests.service.pages.found import FILE, HOSTILE, V1, V2, clocked, finished, hostile, worker
+from tests.service.test_popcorn import H200
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 VOID = ("meta", "link", "input", "br", "img")
@@ -157,6 +160,21 @@ async def test_a_job_that_runs_refreshes_itself_with_and_without_a_script(http, 
     text = await page_at(http, f"/jobs/{sent}")
     assert "cancelled" in text
     assert "http-equiv" not in text
+
+
+def test_every_stage_of_a_worker_has_words():
+    told = [path.read_text() for path in Path("worker").rglob("*.py")]
+    stages = {stage for text in told for stage in re.findall(r'stage="(\w+)"', text)}
+    assert {"importing", "testing", "profiling"} <= stages
+    assert stages == set(STAGES)
+
+
+async def test_a_job_that_is_profiled_is_past_its_tests(http, queue):
+    sent = await http.post("/v1/submissions", content=FILE, params={"mode": "profile"})
+    lease = await queue.claim(H200, wait_s=10)
+    await queue.progress(lease, Progress(stage="profiling"))
+    text = await page_at(http, f"/jobs/{sent.json()['id']}")
+    assert re.search(r'<li [^>]*aria-current="step">Profiling</li>', text)
 
 
 async def test_a_failed_job_says_that_the_fault_is_ours(http, queue):
