@@ -4,10 +4,11 @@ Of mode `profile`, what a profiler saw on a GPU; of mode `compile`, what the com
 nothing was run.
 """
 
+import asyncio
 import base64
 import io
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from contract.job import Job
@@ -58,13 +59,19 @@ def report_of_profile(job: Job, verdict: Verdict) -> str:
 
 async def archive_of(queue: JobQueue, job: Job, verdict: Verdict) -> bytes:
     """Return a zip of the report, and of the texts that the verdict names."""
+    texts = {"report.txt": report_of_profile(job, verdict)}
+    for name in _texts_of(verdict):
+        text = await queue.artifact(job.id, name)
+        if text is not None:
+            texts[name] = text
+    return await asyncio.to_thread(_zipped, texts)  # megabytes: others are answered meanwhile
+
+
+def _zipped(texts: Mapping[str, str]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("report.txt", report_of_profile(job, verdict))
-        for name in _texts_of(verdict):
-            text = await queue.artifact(job.id, name)
-            if text is not None:
-                archive.writestr(name, text)
+        for name, text in texts.items():
+            archive.writestr(name, text)
     return packed.getvalue()
 
 
