@@ -59,7 +59,7 @@ def report_of_profile(job: Job, verdict: Verdict) -> str:
 
 async def archive_of(queue: JobQueue, job: Job, verdict: Verdict) -> bytes:
     """Return a zip of the report, and of the texts that the verdict names."""
-    texts = {"report.txt": report_of_profile(job, verdict)}
+    texts: dict[str, str | bytes] = {"report.txt": report_of_profile(job, verdict)}
     for name in _texts_of(verdict):
         text = await queue.artifact(job.id, name)
         if text is not None:
@@ -67,7 +67,7 @@ async def archive_of(queue: JobQueue, job: Job, verdict: Verdict) -> bytes:
     return await asyncio.to_thread(_zipped, texts)  # megabytes: others are answered meanwhile
 
 
-def _zipped(texts: Mapping[str, str]) -> bytes:
+def _zipped(texts: Mapping[str, str | bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():
