@@ -23,7 +23,7 @@ LEAST_US: Final = 0.01
 """A claim of no time at all counts as this, so that nothing is divided by it."""
 FLOOR_SHARE: Final = 0.7
 """Nothing is faster than this share of what the datasheet allows."""
-DELTA_US: Final = 8.0
+DELTA_US: Final = 12.0
 """How far wall and event may drift apart unexplained. Measured on an H200; see docs/judging.md."""
 MOST_DELTAS: Final = 3
 """From as many of them on a time is not believed at all."""
