@@ -16,7 +16,8 @@ Keys, all under the prefix
     jobs jobs:OWNER ended zsets: indices for lists              worker:ID workers served  who lives
     idempotency:OWNER:KEY hash: job and digest                  watched quiet   may one reap?
     counters              hash: see figures.py                  spent:OWNER     ms on GPUs by minute
-    keys key:ID secrets   see keys.py                           drain:WORKER    asked to drain
+    keys key:ID secrets   see keys.py                           kept:OWNER      bytes by minute
+    drain:WORKER          asked to drain
     artifacts:ID          hash: compressed texts by name        session:DIGEST  see sessions.py
     stopped closed        see contest.py                        invites         see invites.py
     callbacks             zset: see deliveries.py, by due time  delivery:ID     hash: attempts
@@ -70,14 +71,21 @@ local function took(stage, mode, ms)
   redis.call('HSET', key('counters'), recent, math.floor(0.8 * before + 0.2 * ms))
 end
 
--- What an owner used of GPUs, by the minute, for an hour.
-local function charge(owner, ms)
-  local spent, minute = key('spent', owner), math.floor(now / MINUTE_MS)
-  redis.call('HINCRBY', spent, minute, ms)
-  for _, each in ipairs(redis.call('HKEYS', spent)) do
-    if tonumber(each) <= minute - 60 then redis.call('HDEL', spent, each) end
+-- What an owner used of something, by the minute, for an hour.
+local function charge(kind, owner, amount)
+  local used, minute = key(kind, owner), math.floor(now / MINUTE_MS)
+  redis.call('HINCRBY', used, minute, amount)
+  for _, each in ipairs(redis.call('HKEYS', used)) do
+    if tonumber(each) <= minute - 60 then redis.call('HDEL', used, each) end
   end
-  redis.call('PEXPIRE', spent, HOUR_MS)
+  redis.call('PEXPIRE', used, HOUR_MS)
+end
+
+-- What came with a script stays as long as its job.
+local function charge_kept(owner)
+  local bytes = 0
+  for index = 2, #ARGV do bytes = bytes + #ARGV[index] end
+  charge('kept', owner, bytes)
 end
 
 -- What a reader gets of a job: its fields, and its place if it waits.
@@ -127,7 +135,7 @@ local function close(id, state)
   if at[1] == 'running' then
     took('running', at[3], now - at[4])
     -- A fault of ours costs nobody anything.
-    if at[5] and state ~= 'failed' then charge(at[2], now - at[4]) end
+    if at[5] and state ~= 'failed' then charge('spent', at[2], now - at[4]) end
   end
   count('ended:' .. state)
   redis.call('ZREM', key('leases'), id)

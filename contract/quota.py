@@ -1,9 +1,9 @@
-"""What one owner may use: jobs that wait, jobs a minute, seconds on GPUs an hour.
+"""What one owner may use: jobs that wait, jobs a minute, seconds on GPUs and megabytes an hour.
 
 Waiting jobs are counted where they are queued, so that quota is kept to the job. The rate is a
 moving window of the library `limits`. Seconds on GPUs are charged at the end of a job, by the
-transition that ends it: whoever stays under the limit may start as much as may wait, so it can be
-overrun once, and is then waited for.
+transition that ends it, and bytes by those that store them: whoever stays under the limit may start
+as much as may wait, so it can be overrun once, and is then waited for.
 """
 
 import time
@@ -17,6 +17,8 @@ from contract.errors import QuotaExceeded
 from contract.prelude import PRELUDE
 from contract.store import Store
 
+MS_PER_S = 1000
+BYTES_PER_MB = 10**6
 _USED = (
     PRELUDE
     + """
@@ -24,22 +26,27 @@ _USED = (
 local memory = given.idempotency_key and key('idempotency', given.owner, given.idempotency_key)
 local earlier = memory and redis.call('HGET', memory, 'id')
 if earlier and redis.call('EXISTS', key('job', earlier)) == 1 then return false end
-local minutes, spent, rows = {}, 0, redis.call('HGETALL', key('spent', given.owner))
-for row = 1, #rows, 2 do
-  local free_ms = (rows[row] + 60) * MINUTE_MS - now
-  if free_ms > 0 then
-    minutes[#minutes + 1] = {free_ms = free_ms, spent = tonumber(rows[row + 1])}
-    spent = spent + rows[row + 1]
+-- What was used of something in the last hour, and the ms until that is less than a limit.
+local function used_of(kind, limit)
+  local minutes, used, rows = {}, 0, redis.call('HGETALL', key(kind, given.owner))
+  for row = 1, #rows, 2 do
+    local free_ms = (rows[row] + 60) * MINUTE_MS - now
+    if free_ms > 0 then
+      minutes[#minutes + 1] = {free_ms = free_ms, used = tonumber(rows[row + 1])}
+      used = used + rows[row + 1]
+    end
   end
+  -- The oldest minutes are the first to be free again.
+  table.sort(minutes, function(one, other) return one.free_ms < other.free_ms end)
+  local wait_ms, left = 0, used
+  for _, minute in ipairs(minutes) do
+    if left < limit then break end
+    wait_ms, left = minute.free_ms, left - minute.used
+  end
+  return {used, wait_ms}
 end
--- The oldest minutes are the first to be free again.
-table.sort(minutes, function(one, other) return one.free_ms < other.free_ms end)
-local wait_ms, left = 0, spent
-for _, minute in ipairs(minutes) do
-  if left < given.gpu_ms then break end
-  wait_ms, left = minute.free_ms, left - minute.spent
-end
-return {tonumber(redis.call('HGET', key('waiting'), given.owner) or 0), spent, wait_ms}
+return {tonumber(redis.call('HGET', key('waiting'), given.owner) or 0),
+  used_of('spent', given.gpu_ms), used_of('kept', given.kept_bytes)}
 """
 )
 
@@ -55,6 +62,8 @@ class Quota(BaseModel):
     """Jobs that may be sent in any 60 seconds."""
     gpu_seconds_an_hour: PositiveInt = 3600
     """Seconds on GPUs in the last hour; jobs that failed through a fault of ours cost nothing."""
+    megabytes_an_hour: PositiveInt = 500
+    """10^6 bytes of files, verdicts and artifacts that were stored in the last hour."""
 
 
 class Quotas:
@@ -86,18 +95,20 @@ class Quotas:
             _USED,
             owner=owner,
             idempotency_key=idempotency_key,
-            gpu_ms=1000 * quota.gpu_seconds_an_hour,
+            gpu_ms=MS_PER_S * quota.gpu_seconds_an_hour,
+            kept_bytes=BYTES_PER_MB * quota.megabytes_an_hour,
         )
         if used is None:
             return False
-        waiting, spent_ms, wait_ms = used
+        waiting, spent, kept = used
         if waiting >= quota.jobs_waiting:
             raise QuotaExceeded("jobs_waiting", quota.jobs_waiting, waiting)
-        if spent_ms >= 1000 * quota.gpu_seconds_an_hour:
-            spent_s = spent_ms // 1000
-            raise QuotaExceeded(
-                "gpu_seconds_an_hour", quota.gpu_seconds_an_hour, spent_s, wait_ms / 1000
-            )
+        for name, limit, unit, (amount, wait_ms) in (
+            ("gpu_seconds_an_hour", quota.gpu_seconds_an_hour, MS_PER_S, spent),
+            ("megabytes_an_hour", quota.megabytes_an_hour, BYTES_PER_MB, kept),
+        ):
+            if amount >= unit * limit:
+                raise QuotaExceeded(name, limit, amount // unit, wait_ms / 1000)
         if not await self._store.answer(self._window.hit(self._rate, owner)):
             stats = await self._store.answer(self._window.get_window_stats(self._rate, owner))
             raise QuotaExceeded(

@@ -33,6 +33,7 @@ redis.call('HSET', key('job', given.id), 'number', number, 'score', score, 'crea
 for name, value in pairs(given.fields) do redis.call('HSET', key('job', given.id), name, value) end
 redis.call('SET', key('spec', given.id), ARGV[2])
 for at, file in ipairs(given.files) do redis.call('SET', key(file, given.id), ARGV[2 + at]) end
+charge_kept(given.owner)
 redis.call('ZADD', key('jobs'), number, given.id)
 redis.call('ZADD', key('jobs', given.owner), number, given.id)
 if memory then
@@ -225,7 +226,7 @@ FINISH = (
     PRELUDE
     + RANKING
     + """
-local at = job(given.id, 'state', 'lease')
+local at = job(given.id, 'state', 'lease', 'owner')
 if at[1] == 'finished' and at[2] == given.token then return end
 local how = lost(given.id)
 if how then return how end
@@ -238,6 +239,7 @@ end
 for index, name in ipairs(given.artifacts) do
   redis.call('HSET', key('artifacts', given.id), name, ARGV[5 + index])
 end
+charge_kept(at[3])
 count('verdict:' .. given.outcome)
 if given.ranked then rank(given.id, given.ranked) end
 close(given.id, 'finished')

@@ -149,6 +149,31 @@ async def test_gpu_seconds_are_those_of_the_last_hour(quotas, redis: Redis):
     await hundred.take("bob")
 
 
+async def test_bytes_of_files_and_verdicts_are_charged_once_by_owner(queue, redis: Redis):
+    await queue.submit(submission(source=b"#" * 300_000), "alice")
+    (sent,) = map(int, await redis.hvals("halfbyte:kept:alice"))
+    assert 300_000 <= sent < 310_000
+    lease = await queue.claim(GPU, 0)
+    for _ in range(2):
+        await queue.finish(lease, passed(), {"a.ptx": "no two lines alike"})
+    kept = sum(map(int, await redis.hvals("halfbyte:kept:alice")))
+    assert sent < kept < sent + 10_000
+    assert await redis.ttl("halfbyte:kept:alice") > 0
+
+
+async def test_megabytes_are_those_of_the_last_hour(queue, quotas):
+    one = quotas(megabytes_an_hour=1)
+    for _ in range(2):
+        await one.take("alice")
+        await queue.submit(submission(source=b"#" * 600_000), "alice")
+    with pytest.raises(QuotaExceeded) as refused:
+        await one.take("alice")
+    end = refused.value
+    assert (end.quota, end.limit, end.used) == ("megabytes_an_hour", 1, 1)
+    assert 58 * 60 < end.retry_after_s <= 3600
+    await one.take("bob")
+
+
 async def test_old_minutes_are_forgotten(queue, redis: Redis):
     await spend(redis, "alice", ago60=1, ago200=1, ago59=1)
     await ended(queue, GPU, "finished")
