@@ -13,10 +13,10 @@ from contract.queue import JobQueue
 from service.compat.full_result import FullResult, full_result
 from service.compat.profile import with_profile
 from service.compat.run_request import RunRequest, asked_by
-from service.dependencies import Submitter, parts_of
+from service.dependencies import parts_of
 from service.openapi import json_body, problems
 from service.request_body import max_items, read_members
-from service.routes_submit import Key, note_accepted
+from service.routes_submit import Key, Sender, note_accepted
 from service.views import json_response
 
 router = APIRouter(tags=["compatibility"])
@@ -32,7 +32,7 @@ Gone = Callable[[], Awaitable[bool]]
     responses=problems(400, 404, 413, 415, 422, 429, 503),
     openapi_extra=json_body(RunRequest),
 )
-async def run(request: Request, caller: Submitter, key: Key = None) -> Response:
+async def run(request: Request, caller: Sender, key: Key = None) -> Response:
     """Judge what another leaderboard has for its runners; answers when the job has ended.
 
     A client that goes away cancels the job, unless it sent a key to come back with.

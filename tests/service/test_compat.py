@@ -307,7 +307,7 @@ async def test_a_client_that_goes_away_cancels_its_job(http, queue, wait_until):
 
 
 async def test_a_key_lets_a_client_come_back_to_its_job(http, queue):
-    headers = {"Idempotency-Key": "run-1"}
+    headers = {"Idempotency-Key": "run-1", "Halfbyte-Name": "ann"}
     sent = asyncio.create_task(http.post("/v1/compat/run", json=JOB, headers=headers))
     lease = await queue.claim(H200, wait_s=10)
     sent.cancel()
@@ -316,4 +316,4 @@ async def test_a_key_lets_a_client_come_back_to_its_job(http, queue):
     assert not again.done()
     await queue.finish(lease, timed())
     assert (await again).json()["halfbyte"]["job"] == lease.job.id
-    assert [each.job.id for each in (await queue.list())[0]] == [lease.job.id]
+    assert [each.job.id for each in (await queue.list(owner="ann"))[0]] == [lease.job.id]
