@@ -20,6 +20,8 @@ from contract.queue import JobQueue
 from contract.sessions import Sessions, is_session
 
 BELIEVED_S = 1.0
+MOST_BELIEVED = 10_000
+"""Tokens remembered; a session each time somebody signs in would fill the memory for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,8 @@ class Access:
         if key is None:
             self._believed.pop(token, None)
         else:
+            if len(self._believed) >= MOST_BELIEVED:
+                self._believed.clear()
             self._believed[token] = time.monotonic() + BELIEVED_S, key
         return key
 

@@ -1,17 +1,22 @@
 """Who may do what: without keys everybody here everything, with keys each what its role says."""
 
+import re
+
 import httpx
 import pytest
 from pydantic import SecretStr
 
 from contract.keys import KeyStore, Role
 from contract.queue import JobQueue
+from contract.sessions import Sessions
 from contract.settings import QueueSettings
+from service import access
 from service.app import create_app
 from service.settings import ServiceSettings
 from tests.redis_server import SERVERS, RedisServer
 from tests.service.conftest import serving
 from tests.service.test_errors import problem_in
+from tests.service.test_small_bodies import routes_of
 from tests.service.workers import HONEST, finish_next, timed
 
 OPEN = {"/healthz", "/readyz"}
@@ -166,9 +171,50 @@ async def test_jobs_are_private_to_their_owner_and_an_admin_sees_all(
         assert cancelled.json()["state"] == "cancelled"
 
 
+async def test_no_road_leads_to_a_job_of_somebody_else(queue_settings, keys, queue: JobQueue):
+    """Whatever takes the id or the number of a job, also what is not in the description."""
+    (alices, alice), (bobs, bob) = await keys.make("alice"), await keys.make("bob")
+    settings = ServiceSettings(popcorn_at_root=True)
+    app = create_app(settings, queue_settings)
+    roads = [
+        (method, f"{under}{route.path}")
+        for route in routes_of(app)
+        for method in sorted(route.methods, key=("GET", "PUT", "POST", "DELETE").index)
+        for under in ("", "/popcorn")
+        if re.search("{(job_id|number)}", route.path)
+    ]
+    alice |= {"X-Popcorn-Cli-Id": alices.token}
+    bob |= {"X-Popcorn-Cli-Id": bobs.token}
+    async with serving(queue_settings, settings) as http:
+        sent = await http.post("/v1/submissions", headers=alice, content=HONEST)
+        await finish_next(queue, timed())
+        opened = 0
+        for method, road in roads:
+            path = road.replace("{job_id}", sent.json()["id"]).replace("{number}", "1")
+            path = path.replace("{name}", "a.ptx")
+            refused = await http.request(method, path, headers=bob)
+            assert refused.status_code in (401, 403, 404, 405), (method, road)
+            assert "custom_kernel" not in refused.text
+            if method == "GET":
+                opened += (await http.get(path, headers=alice)).is_success
+        both = {"a": sent.json()["id"], "b": sent.json()["id"]}
+        assert (await http.get("/compare", params=both, headers=bob)).status_code == 404
+    assert opened >= 10
+
+
 async def listed(http: httpx.AsyncClient, headers: dict[str, str], **filters: str) -> list[str]:
     answer = await http.get("/v1/jobs", headers=headers, params=filters)
     return [job["id"] for job in answer.json()["jobs"]]
+
+
+async def test_no_more_tokens_are_remembered_than_fit(queue_settings, keys, queue, monkeypatch):
+    monkeypatch.setattr(access, "MOST_BELIEVED", 2)
+    door = access.Access(keys.store, Sessions(queue.store), public=True, starter_key=None)
+    made, _ = await keys.make("alice")
+    for _ in range(5):
+        token = await Sessions(queue.store).open(made.key)
+        assert (await door.caller(token)).owner == "alice"
+    assert len(door._believed) <= 2
 
 
 async def test_an_idempotency_key_is_its_owners_own(queue_settings, keys):

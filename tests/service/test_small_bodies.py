@@ -33,17 +33,17 @@ READ_HERE = [
 ]
 
 
-def _routes(router) -> Iterator[APIRoute]:
+def routes_of(router) -> Iterator[APIRoute]:
     for route in router.routes:
         if isinstance(route, APIRoute):
             yield route
         elif hasattr(route, "original_router"):
-            yield from _routes(route.original_router)
+            yield from routes_of(route.original_router)
 
 
 def test_every_body_that_the_framework_reads_is_small():
     app = create_app(ServiceSettings(), QueueSettings())
-    found = [route for route in _routes(app) if route.body_field is not None]
+    found = [route for route in routes_of(app) if route.body_field is not None]
     assert len(found) == 6
     assert [route.path for route in found if not isinstance(route, SmallBodies)] == []
 
