@@ -62,6 +62,9 @@ class RequestLimits(BaseModel):
     """Largest m, n or k."""
     operand_bytes: int = 1 << 30
     """Operands, scales and outputs of one case."""
+    job_operand_bytes: int = 2 << 30
+    """The same of all cases of a job. Drawing and checking them takes the judge seconds a gigabyte
+    and call: many large cases would end as `judge_overran`, and cost nothing."""
     source_bytes: int = 1_000_000
 
     def check_source(self, source: bytes) -> None:
@@ -88,29 +91,38 @@ class RequestLimits(BaseModel):
         if len(cases) > self.cases:
             raise InvalidSubmission(field, f"at most {self.cases} cases, got {len(cases)}")
         for index, case in enumerate(cases):
-            path = f"{field}[{index}]"
-            try:
-                problem.check(case)
-            except ValueError as error:
-                name = str(error).partition(" ")[0]
-                raise InvalidSubmission(f"{path}.{name}", str(error)) from None
-            if len(case.m) > self.groups:
-                raise InvalidSubmission(f"{path}.m", f"at most {self.groups} groups")
-            if case.l > self.groups:
-                raise InvalidSubmission(f"{path}.l", f"at most {self.groups}, got {case.l}")
-            for name in ("m", "n", "k"):
-                for group, value in enumerate(getattr(case, name)):
-                    if value > self.extent:
-                        raise InvalidSubmission(
-                            f"{path}.{name}[{group}]", f"at most {self.extent}, got {value}"
-                        )
-            operand_bytes = problem.operand_bytes(case)
-            if operand_bytes > self.operand_bytes:
-                raise InvalidSubmission(
-                    path,
-                    f"operands, scales and outputs take {operand_bytes} bytes, "
-                    f"at most {self.operand_bytes} are accepted",
-                )
+            self._check_case(problem, case, f"{field}[{index}]")
+        in_all = sum(map(problem.operand_bytes, cases))
+        if in_all > self.job_operand_bytes:
+            raise InvalidSubmission(
+                field,
+                f"operands, scales and outputs of all cases take {in_all} bytes, at most "
+                f"{self.job_operand_bytes} are accepted: send some in a job of their own",
+            )
+
+    def _check_case(self, problem: Problem, case: Case, path: str) -> None:
+        try:
+            problem.check(case)
+        except ValueError as error:
+            name = str(error).partition(" ")[0]
+            raise InvalidSubmission(f"{path}.{name}", str(error)) from None
+        if len(case.m) > self.groups:
+            raise InvalidSubmission(f"{path}.m", f"at most {self.groups} groups")
+        if case.l > self.groups:
+            raise InvalidSubmission(f"{path}.l", f"at most {self.groups}, got {case.l}")
+        for name in ("m", "n", "k"):
+            for group, value in enumerate(getattr(case, name)):
+                if value > self.extent:
+                    raise InvalidSubmission(
+                        f"{path}.{name}[{group}]", f"at most {self.extent}, got {value}"
+                    )
+        operand_bytes = problem.operand_bytes(case)
+        if operand_bytes > self.operand_bytes:
+            raise InvalidSubmission(
+                path,
+                f"operands, scales and outputs take {operand_bytes} bytes, "
+                f"at most {self.operand_bytes} are accepted",
+            )
 
 
 class Candidate(BaseModel):

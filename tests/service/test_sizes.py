@@ -4,6 +4,7 @@ import pytest
 
 from service.settings import ServiceSettings
 from tests.service.conftest import serving
+from tests.service.test_errors import problem_in
 
 GOOD = {"m": [16], "n": [16], "k": [16]}
 CONSTANT = {"a_code": 7, "b_code": [7], "a_scale": 56, "b_scale": 56}
@@ -111,3 +112,11 @@ async def test_limits_are_settings(queue_settings):
         assert await refused(http, {**GOOD, "n": [33]}) == ["n[0]"]
         shown = (await http.get("/v1/problems/nvfp4_group_gemm")).json()
         assert shown["request_limits"]["extent"] == 32
+
+
+async def test_cases_that_take_the_judge_too_long_together_are_refused(http):
+    large = {"m": [16384], "n": [16384], "k": [8192]}
+    assert (await http.post("/v1/jobs", json={"cases": [large] * 3})).status_code == 202
+    refused = problem_in(await http.post("/v1/jobs", json={"cases": [large] * 4}))
+    ((field, message),) = [(each.field, each.message) for each in refused.errors]
+    assert (field, str(2 << 30) in message) == ("cases", True)
