@@ -7,6 +7,7 @@ by line feeds, and data are one line of ASCII.
 import json
 import time
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 
 from fastapi import APIRouter, Request, Response
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -27,6 +28,7 @@ router = APIRouter()
 QUIET_S = 10.0
 """A status is told again after it, so that proxies and people see that something lives."""
 LINE_FEED = "\n"
+ENDED = ""
 
 
 @router.post("/{board}/{gpu}/{mode}")
@@ -47,24 +49,33 @@ async def told_of(parts: Parts, job: Job) -> AsyncIterator[ServerSentEvent]:
     began, told, told_at = time.monotonic(), "", 0.0
     try:
         async for _ in parts.queue.events(job.id):
-            job = await parts.queue.get(job.id)
-            if job.state.ended:
+            status = await _status(parts.queue, job.id)
+            if status == ENDED:
                 break
             if parts.stopping.is_set():
                 yield _error(f"the service stops; submission {job.number} goes on without you")
                 return
-            status = status_of(job, await runner_queue(parts.queue, job))
+            if status is None:
+                continue  # whoever profiles has nowhere else to look, and waits with us
             now = time.monotonic()
             if status != told or now - told_at >= QUIET_S:
                 told, told_at = status, now
                 message = f"Submission {job.number} status: {status} ({now - began:.0f}s)"
                 members = {"status": "processing", "elapsed_time": now - began, "message": message}
                 yield _event("status", members)
-        yield await _last_event(parts.queue, job)
+        yield await _last_event(parts.queue, await parts.queue.get(job.id))
     except JobNotFound:
         yield _error(f"submission {job.number} was deleted")
     except QueueUnavailable:
         yield _error(f"the queue does not answer; submission {job.number} goes on without you")
+
+
+async def _status(queue: JobQueue, job_id: str) -> str | None:
+    """Return where a job is: `ENDED`, or in words; None while the queue does not answer."""
+    with suppress(QueueUnavailable):
+        job = await queue.get(job_id)
+        return ENDED if job.state.ended else status_of(job, await runner_queue(queue, job))
+    return None
 
 
 async def _last_event(queue: JobQueue, job: Job) -> ServerSentEvent:

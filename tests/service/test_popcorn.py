@@ -8,12 +8,10 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from contract.errors import LeaseLost
+from contract.errors import LeaseLost, QueueUnavailable
 from contract.job import Fault, Progress, WorkerInfo
 from contract.keys import Role
 from contract.leaderboard import Leaderboards
-from contract.queue import JobQueue
-from contract.settings import QueueSettings
 from contract.verdict import VERDICT, Passed
 from service.access import Caller
 from service.popcorn.routes_stream import told_of
@@ -334,14 +332,31 @@ async def test_a_stream_ends_with_the_error_of_a_wrong_kernel(cli, queue):
         await listening
 
 
-async def test_a_stream_says_so_when_the_queue_is_away(queue):
+async def test_a_stream_outlives_an_absence_of_the_queue_and_says_so_at_its_end(queue, monkeypatch):
     job = await queue.submit(submission(), "ann")
-    away = JobQueue.connect(QueueSettings(redis_url="redis://127.0.0.1:1"))
-    parts = SimpleNamespace(queue=away, stopping=asyncio.Event())
-    (event,) = [each async for each in told_of(parts, job)]
-    assert event.event == "error"
-    assert f"submission {job.number} goes on without you" in event.data
-    await away.close()
+    away, get = asyncio.Event(), queue.get
+
+    async def get_unless_away(job_id: str):
+        if away.is_set():
+            raise QueueUnavailable("down")
+        return await get(job_id)
+
+    monkeypatch.setattr(queue, "get", get_unless_away)
+    events = told_of(SimpleNamespace(queue=queue, stopping=asyncio.Event()), job)
+    assert "status: queued" in (await anext(events)).data
+    away.set()
+    following = asyncio.ensure_future(anext(events))
+    lease = await queue.claim(H200, wait_s=10)
+    await asyncio.wait({following}, timeout=0.3)
+    assert not following.done()
+    away.clear()
+    await queue.progress(lease, Progress(stage="testing", case=0, cases=1))
+    assert "testing case 1 of 1" in (await following).data
+    away.set()
+    await queue.finish(lease, timed())
+    (last,) = [each async for each in events]
+    assert last.event == "error"
+    assert f"the queue does not answer; submission {job.number} goes on" in last.data
 
 
 async def test_an_address_may_end_with_a_slash_and_the_root_serves_by_a_setting(queue_settings):
