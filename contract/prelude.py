@@ -17,7 +17,7 @@ Keys, all under the prefix
     idempotency:OWNER:KEY hash: job and digest                  watched quiet   may one reap?
     counters              hash: see figures.py                  spent:OWNER     ms on GPUs by minute
     keys key:ID secrets   see keys.py                           kept:OWNER      bytes by minute
-    drain:WORKER          asked to drain
+    drain:WORKER          asked to drain                        sessions:KEY    zset: digests by age
     artifacts:ID          hash: compressed texts by name        session:DIGEST  see sessions.py
     stopped closed        see contest.py                        invites         see invites.py
     callbacks             zset: see deliveries.py, by due time  delivery:ID     hash: attempts

@@ -15,9 +15,23 @@ from contract.store import Store
 
 SESSION_S = 12 * 3600
 """From signing in to having to do it again."""
+MOST_SESSIONS = 100
+"""Of one key; the oldest end first, so that signing in again and again fills nothing."""
 _TOKEN = re.compile("hs_[0-9a-f]{64}")
 
-_OPEN = PRELUDE + "redis.call('SET', key('session', given.digest), given.key, 'EX', given.for_s)"
+_OPEN = (
+    PRELUDE
+    + """
+local opened = key('sessions', given.key)
+redis.call('SET', key('session', given.digest), given.key, 'EX', given.for_s)
+redis.call('ZADD', opened, now, given.digest)
+redis.call('EXPIRE', opened, given.for_s)
+for _, digest in ipairs(redis.call('ZRANGE', opened, 0, -1 - given.most)) do
+  redis.call('DEL', key('session', digest))
+  redis.call('ZREM', opened, digest)
+end
+"""
+)
 _FIND = (
     PRELUDE
     + """
@@ -38,7 +52,9 @@ class Sessions:
     async def open(self, key: ApiKey) -> str:
         """Begin a session for who holds a key; return its token, `hs_...`."""
         token = f"hs_{secrets.token_hex(32)}"
-        await self._store.run(_OPEN, digest=_digest(token), key=key.id, for_s=SESSION_S)
+        await self._store.run(
+            _OPEN, digest=_digest(token), key=key.id, for_s=SESSION_S, most=MOST_SESSIONS
+        )
         return token
 
     async def holder(self, token: str) -> ApiKey | None:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import contract.sessions
 from contract.keys import KeyStore, Role
 from contract.queue import JobQueue
 from contract.sessions import SESSION_S, Sessions, is_session
@@ -51,3 +52,13 @@ async def test_what_was_never_given_out_stands_for_nothing(sessions, key, token)
 def test_a_key_is_no_session():
     assert is_session("hs_" + "0" * 64)
     assert not is_session("hb_" + "0" * 12 + "_" + "0" * 64)
+
+
+async def test_a_key_has_so_many_sessions_and_others_keep_theirs(queue, sessions, key, monkeypatch):
+    monkeypatch.setattr(contract.sessions, "MOST_SESSIONS", 3)
+    bob = (await KeyStore(queue.store).create("bob", Role.READ)).key
+    kept = await sessions.open(bob)
+    tokens = [await sessions.open(key) for _ in range(8)]
+    holders = [await sessions.holder(token) for token in tokens]
+    assert holders.count(key) == 3
+    assert await sessions.holder(kept) == bob
