@@ -96,7 +96,8 @@ def create_app(
     app.include_router(popcorn(at_root=settings.popcorn_at_root))
     app.openapi = description_of(app)  # type: ignore[method-assign]
     app.add_middleware(OneSlash)
-    app.add_middleware(SameSite, loopback_only=not (public or settings.trusted_network))
+    loopback_only = not (public or settings.trusted_network)
+    app.add_middleware(SameSite, loopback_only=loopback_only, hosts=settings.hosts)
     app.add_middleware(ProblemPages)
     app.add_middleware(Observe, metrics=metrics)
     return app

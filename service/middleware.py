@@ -5,6 +5,7 @@ import ipaddress
 import logging
 import re
 import time
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -14,6 +15,7 @@ from service.metrics import Metrics
 from service.problem_document import status_problem
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+LOOPBACK = "localhost"
 log = logging.getLogger(__name__)
 
 
@@ -75,22 +77,25 @@ class SameSite:
     """Refuses what a web page of another site makes its reader's browser send.
 
     A browser names the page's origin with every request that may change something; other programs
-    name none. Where the service listens on loopback only, it also answers to the names of loopback
-    only: another site's name that leads here (DNS rebinding) would pass for the same origin.
+    name none. Where the service listens on loopback only, or knows its names, it also answers to
+    those and to the names of loopback only: another site's name that leads here (DNS rebinding)
+    would pass for the same origin.
     """
 
-    def __init__(self, app: ASGIApp, loopback_only: bool) -> None:
+    def __init__(self, app: ASGIApp, loopback_only: bool, hosts: Sequence[str] = ()) -> None:
         """Stand around `app`."""
         self._app = app
-        self._loopback_only = loopback_only
+        self._picky = loopback_only or bool(hosts)
+        self._hosts = frozenset(() if loopback_only else map(str.lower, hosts))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             host, origin = headers.get("host", ""), headers.get("origin")
-            if self._loopback_only and host and not _names_loopback(host):
-                refusal = status_problem(421, f"this service is not {host}, but localhost")
+            if self._picky and host and _named(host) not in self._hosts | {LOOPBACK}:
+                names = ", ".join(sorted(self._hosts | {LOOPBACK}))
+                refusal = status_problem(421, f"this service is not {host}, but {names}")
                 return await refusal(scope, receive, send)
             if scope["method"] not in SAFE_METHODS and not _same_site(origin, host):
                 refusal = status_problem(403, "pages of other sites may not use this service")
@@ -103,11 +108,13 @@ def _same_site(origin: str | None, host: str) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def _names_loopback(host: str) -> bool:
+def _named(host: str) -> str:
+    """Return the name of a Host header, one and the same for all names of loopback."""
     try:
-        return is_loopback(urlsplit(f"//{host}").hostname or "")
+        name = urlsplit(f"//{host}").hostname or ""
     except ValueError:
-        return False
+        return ""
+    return LOOPBACK if is_loopback(name) else name
 
 
 def is_loopback(host: str) -> bool:

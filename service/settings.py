@@ -28,6 +28,9 @@ class ServiceSettings(BaseSettings):
     """Whether it may listen without keys elsewhere than on loopback, as in a container whose port
     is published on loopback only, and answer to other names than those of loopback, as behind a
     proxy. Once there are keys, every call needs one all the same."""
+    hosts: tuple[str, ...] = ()
+    """Names that it answers to on a trusted network, besides those of loopback; any where none is
+    given. Without keys, a web page whose name leads here could use the service otherwise."""
     starter_key: Annotated[SecretStr, Field(min_length=32)] | None = None
     """A key with the role `read` for whoever starts the process: `halfbyte up` draws one, to see
     whether its workers are ready."""

@@ -57,6 +57,16 @@ async def test_on_a_trusted_network_the_service_has_names(queue_settings):
         assert (await http.post("/v1/jobs", json={}, headers=headers)).status_code == 403
 
 
+async def test_on_a_trusted_network_it_may_know_its_names(queue_settings):
+    settings = ServiceSettings(trusted_network=True, hosts=("Judge.lan", "api"))
+    async with serving(queue_settings, settings) as http:
+        for host, status in (
+            *((name, 200) for name in ("judge.lan:8000", "API", "localhost:9", "[::1]:8000")),
+            *((name, 421) for name in ("evil.example:8000", "api.evil.example", "10.0.0.1", "[")),
+        ):
+            assert (await http.get("/healthz", headers={"Host": host})).status_code == status
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
 def test_loopback_is_this_machine(host):
     assert is_loopback(host)
