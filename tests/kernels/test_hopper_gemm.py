@@ -141,7 +141,11 @@ def test_every_case_is_within_the_bound(name: str) -> None:
 
 @hopper
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", [*NVFP4_GROUP_GEMM.benchmarks, MANY_GROUPS, MOST_GROUPS], ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [*NVFP4_GROUP_GEMM.benchmarks, MANY_GROUPS, MOST_GROUPS],
+    ids=lambda case: f"{len(case.m)}-groups-n{case.n[0]}-k{case.k[0]}",
+)
 def test_large_cases_are_within_the_bound(case: Case) -> None:
     run(case)
 
