@@ -28,7 +28,7 @@ def typed_cases(
         return []
     missing = " and ".join(f"--{name}" for name in sizes if name not in given)
     if missing:
-        raise UsageError(f"--m, --n and --k go together: {missing} is missing")
+        raise UsageError(f"--m, --n and --k go together; not given: {missing}")
     case = cast(CaseRequest, given)
     if batch is not None:
         case["l"] = batch

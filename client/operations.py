@@ -31,7 +31,8 @@ def queue_table(view: QueueView) -> Table:
 
 def queue_summary(view: QueueView) -> str:
     """Say in a line how much there is."""
-    return f"{view['waiting']} waiting, {view['running']} running, {view['workers']} workers"
+    workers = "1 worker" if view["workers"] == 1 else f"{view['workers']} workers"
+    return f"{view['waiting']} waiting, {view['running']} running, {workers}"
 
 
 def workers_table(workers: Sequence[Worker]) -> Table:

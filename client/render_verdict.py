@@ -59,7 +59,7 @@ def comparison_text(verdict: Verdict, compared: Compared) -> Iterator[Renderable
         ("B", [case["b"] for case in compared["cases"]], compared["log"]),
     )
     for name, cases, log in both:
-        yield from _case_messages({**verdict, "cases": cases})
+        yield from _case_messages({**verdict, "cases": cases, "log": log})
         yield from _log(log, f"{name}, ")
     yield Text()
 
@@ -106,9 +106,14 @@ def _case_messages(verdict: Verdict) -> Iterator[Text]:
 def _about(case: CaseResult, verdict: Verdict) -> Iterator[str]:
     """Say what is wrong with a case, as far as the verdict's summary does not say it already."""
     message = case["message"] or ""
-    if message not in verdict["summary"]:
+    sentence, *frames = message.split("\n")
+    if sentence not in verdict["summary"]:
         reason = f" ({plain(case['reason'])})" if case["reason"] else ""
-        yield f"case {case['index']}{reason}: {_sentence(message)}"
+        yield f"case {case['index']}{reason}: {_sentence(sentence)}"
+    # Python and compilers write the same to stderr, which is shown below.
+    if sentence not in verdict["log"]["stderr"]:
+        for line in _head_and_tail(plain_lines("\n".join(frames).strip("\n"))) if frames else ():
+            yield f"    {shortened(line, LINE_CHARACTERS)}"
     comparison = case["comparison"]
     worst = comparison["worst"] if comparison else None
     if worst and f"row {worst['row']}" not in message:

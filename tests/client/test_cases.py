@@ -34,8 +34,8 @@ def test_a_seed_is_an_integer_or_what_a_verdict_shows(typed, seed):
 @pytest.mark.parametrize(
     ("sizes", "seed", "said"),
     [
-        ({**SIZES, "n": None}, None, "--n is missing"),
-        ({"m": "1", "n": None, "k": None}, None, "--n and --k is missing"),
+        ({**SIZES, "n": None}, None, "not given: --n"),
+        ({"m": "1", "n": None, "k": None}, None, "not given: --n and --k"),
         ({**SIZES, "k": "256,5x"}, None, "--k takes integers, one a group: 96,128; got '256,5x'"),
         ({**SIZES, "m": "1.5"}, None, "--m takes integers"),
         ({"m": None, "n": None, "k": None}, "1", "--seed goes with"),

@@ -197,7 +197,7 @@ def test_a_refusal_of_several_fields_lists_them(halfbyte, service):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("run", "--m", "1"), "--n and --k is missing"),
+        (("run", "--m", "1"), "not given: --n and --k"),
         (("run", *SIZES, "--cases", "x.json"), "--cases and --m, --n, --k exclude each other"),
         (("submit", "/nowhere/kernel.py"), "/nowhere/kernel.py: No such file or directory"),
         (("submit", "/"), "/: Is a directory"),

@@ -41,6 +41,12 @@ def test_an_empty_queue_is_a_line(halfbyte, service):
     assert done.stdout == "0 waiting, 0 running, 0 workers\n"
 
 
+def test_one_worker_is_not_workers(halfbyte, service):
+    service.tell("GET", "/v1/queue", Answer(200, IDLE | {"workers": 1}))
+    done = halfbyte("queue", "--url", service.url)
+    assert done.stdout == "0 waiting, 0 running, 1 worker\n"
+
+
 def test_workers_are_a_table_without_what_a_terminal_acts_on(halfbyte, service):
     service.tell("GET", "/v1/workers", Answer(200, {"workers": [WORKER]}))
     done = halfbyte("workers", "--url", service.url)

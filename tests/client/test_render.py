@@ -100,6 +100,20 @@ def test_escapes_in_messages_names_and_logs_are_shown_and_not_obeyed():
     assert r"\x1b[2J" in text
 
 
+def test_a_traceback_has_its_lines_and_is_shown_once():
+    where = '\n\n  File "submission.py", line 3, in custom_kernel\n    1 / 0'
+    crash = case(outcome="crashed", reason="exception", message=f"ZeroDivisionError: zero{where}")
+    found = {"summary": "crashed in case 0: ZeroDivisionError: zero", "cases": [crash]}
+    text = text_of(finished("crashed", **found))
+    assert '\n      File "submission.py", line 3, in custom_kernel\n        1 / 0\n' in text
+    stderr = f"Traceback{where}\nZeroDivisionError: zero\n"
+    log = {"stdout": "", "stderr": stderr, "stdout_bytes": 0, "stderr_bytes": len(stderr),
+           "truncated": False}  # fmt: skip
+    text = text_of(finished("crashed", **found, log=log))
+    assert text.count("in custom_kernel") == 1
+    assert text.count("ZeroDivisionError: zero") == 2
+
+
 def test_a_long_log_keeps_the_end_where_a_traceback_says_why():
     stderr = "".join(f"line {i}\n" for i in range(100)) + "ValueError: why\n"
     log = {"stdout": "", "stderr": stderr, "stdout_bytes": 0, "stderr_bytes": len(stderr),
