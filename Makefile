@@ -9,6 +9,7 @@ BIN := .venv/bin
 setup: .venv/.installed
 
 .venv/.installed: pyproject.toml constraints.txt
+	@echo "installing into .venv, torch included: minutes, once"
 	$(PYTHON) -m venv .venv
 	sed '/^triton==/d' constraints.txt > .venv/constraints.txt
 	$(BIN)/pip install --quiet --constraint .venv/constraints.txt torch
