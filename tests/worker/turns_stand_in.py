@@ -11,7 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from worker import calls, judge_main
+from worker import calls, judging
 from worker.blame import Failure
 from worker.road import InSlot, PlainRoad, Turn
 from worker.runner_process import Answered, End, RunnerProcess
@@ -64,7 +64,7 @@ class NoisyGpu(StandInGpu):
 
 def main() -> None:
     gpu_stand_in.StandInGpu = NoisyGpu
-    judge_main.Calls = NotingCalls
+    judging.Calls = NotingCalls
     gpu_stand_in.main()
 
 
