@@ -30,6 +30,7 @@ from service.popcorn.routes import popcorn
 from service.problem_document import add_handlers
 from service.routes_about import router as about
 from service.routes_comparisons import router as comparisons
+from service.routes_job_files import router as job_files
 from service.routes_jobs import router as jobs
 from service.routes_leaderboards import router as leaderboards
 from service.routes_operations import router as operations
@@ -90,7 +91,17 @@ def create_app(
     app.state.stopping = asyncio.Event()
     add_handlers(app, settings)
     # The first is found the soonest.
-    for router in (jobs, submitting, comparisons, operations, leaderboards, ranked, compat, about):
+    for router in (
+        jobs,
+        job_files,
+        submitting,
+        comparisons,
+        operations,
+        leaderboards,
+        ranked,
+        compat,
+        about,
+    ):
         app.include_router(router)
     add_pages(app)
     app.include_router(popcorn(at_root=settings.popcorn_at_root))

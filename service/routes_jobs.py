@@ -1,10 +1,10 @@
-"""Jobs after they were accepted: look, wait, listen, fetch, cancel."""
+"""Jobs after they were accepted: look, wait, list, listen, cancel."""
 
 import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -13,7 +13,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from contract.deliveries import Deliveries, DeliveryLog
 from contract.errors import JobNotFound
-from contract.job import Job, JobState, JobSummary
+from contract.job import JobState, JobSummary
 from contract.keys import Role
 from contract.queue import JobQueue
 from contract.submission import Mode
@@ -29,7 +29,6 @@ from service.dependencies import (
     parts_of,
 )
 from service.openapi import problems, reads_by_itself
-from service.problem_document import status_problem
 from service.views import (
     JobList,
     JobView,
@@ -53,7 +52,6 @@ EVENT = {
     "required": ["id", "event", "data"],
 }
 """One event: a new state as `{"state": ...}`, or progress as in a job."""
-NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 
 
 class Watch(BaseModel):
@@ -205,78 +203,3 @@ async def deliveries(job_id: str, queue: Queue, caller: Reader) -> Response:
     """Tell the attempts at the callback of a job."""
     await job_of(queue, job_id, caller)
     return json_response(await Deliveries(queue.store).log(job_id))
-
-
-@router.get(
-    "/{job_id}/source",
-    response_class=Response,
-    responses={
-        200: {
-            "content": {
-                "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}
-            }
-        },
-        **problems(404, 422, 503),
-    },
-)
-async def source(
-    job_id: str, queue: Queue, caller: Reader, candidate: Literal["a", "b"] = "a"
-) -> Response:
-    """Fetch the submitted file, byte for byte; of a comparison that of A, or of B."""
-    job = await job_of(queue, job_id, caller)
-    sent = job if candidate == "a" else job.other
-    if sent is None:
-        return status_problem(404, f"job {job_id} is no comparison: it has no B")
-    source = await queue.source(job_id, other=candidate == "b")
-    if source is None:
-        return status_problem(404, f"job {job_id} runs the built-in kernel `{sent.kernel}`")
-    disposition = {"Content-Disposition": f'attachment; filename="{sent.filename}"'}
-    return Response(
-        source, headers=disposition | NO_SNIFFING, media_type="application/octet-stream"
-    )
-
-
-@router.get(
-    "/{job_id}/log",
-    response_class=Response,
-    responses={
-        200: {"content": {"text/plain; charset=utf-8": {"schema": {"type": "string"}}}},
-        **problems(404, 503),
-    },
-)
-async def captured_output(job_id: str, queue: Queue, caller: Reader) -> Response:
-    """Fetch what the candidate printed: standard output, then standard error, capped."""
-    job = await job_of(queue, job_id, caller)
-    if job.verdict is None:
-        return status_problem(404, f"job {job_id} {_why_no_log(job)}")
-    log = job.verdict.log
-    return Response(
-        log.stdout + log.stderr, headers=NO_SNIFFING, media_type="text/plain; charset=utf-8"
-    )
-
-
-def _why_no_log(job: Job) -> str:
-    if job.error is not None:
-        return (
-            f"failed, and nothing of its output was kept: {job.error.reason}, {job.error.message}"
-        )
-    if job.state is JobState.CANCELLED:
-        return "was cancelled; only a finished job has a log"
-    return f"is {job.state}; its log is there once it has finished"
-
-
-@router.get(
-    "/{job_id}/artifacts/{name}",
-    response_class=Response,
-    responses={
-        200: {"content": {"text/plain; charset=utf-8": {"schema": {"type": "string"}}}},
-        **problems(404, 503),
-    },
-)
-async def artifact(job_id: str, name: str, queue: Queue, caller: Reader) -> Response:
-    """Fetch a text that a verdict links to: PTX or SASS of a compiled kernel, or its head."""
-    await job_of(queue, job_id, caller)
-    text = await queue.artifact(job_id, name)
-    if text is None:
-        return status_problem(404, f"job {job_id} has no such artifact")
-    return Response(text, headers=NO_SNIFFING, media_type="text/plain; charset=utf-8")
