@@ -36,6 +36,12 @@ async def home(request: Request, caller: Reader, cursor: Cursor = None) -> Respo
     return await _home(parts_of(request), caller, cursor=cursor)
 
 
+@router.get("/jobs")
+async def jobs() -> Response:
+    """Lead to the first page who reloads a form that was refused, or guesses the address."""
+    return RedirectResponse("/", 303)
+
+
 @router.post("/jobs")
 async def submit(request: Request, caller: Submitter) -> Response:
     """Submit what was filled in, and go to the job; or show the form with what is wrong."""

@@ -100,7 +100,11 @@ def what(job: Job) -> str:
 def rest(summary: str, outcome: str) -> str:
     """Return a summary without the outcome, where it begins with that: a badge says it."""
     said = summary.removeprefix(outcome)
-    return summary if said == summary else said.lstrip(": ").capitalize()
+    if said == summary:
+        return summary
+    # Its first letter only: behind it stand NaN and names of exceptions.
+    said = said.lstrip(": ")
+    return said[:1].upper() + said[1:]
 
 
 def now(job: Job) -> str:

@@ -11,7 +11,7 @@ from contract.job import Fault, Progress
 from contract.keys import Role
 from contract.verdict import AuditedCase, HiddenCases, Profile, ProfiledKernel
 from service.pages.render import POLICY
-from service.pages.words import STAGES
+from service.pages.words import STAGES, rest
 from service.settings import ServiceSettings
 from tests.service.conftest import serving
 from tests.service.pages.found import FILE, HOSTILE, V1, V2, clocked, finished, hostile, worker
@@ -194,6 +194,16 @@ async def form(http: httpx.AsyncClient, file: bytes | None = None, **fields: str
     part = ("kernel.py" if file else "", file or b"", "application/octet-stream")
     data = {"problem": "nvfp4_group_gemm", "once": once} | blank | fields
     return await http.post("/jobs", data=data, files={"file": part}, headers=BROWSER)
+
+
+def test_what_stands_beside_a_badge_keeps_its_capitals():
+    assert rest("crashed in case 0: RuntimeError: NaN", "crashed") == "In case 0: RuntimeError: NaN"
+    assert rest("passed", "passed") == ""
+
+
+async def test_the_address_that_a_form_goes_to_leads_to_the_form(http):
+    answer = await http.get("/jobs", headers=BROWSER)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
 
 
 async def test_a_form_makes_a_job_without_a_script(http):
