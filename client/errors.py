@@ -63,7 +63,8 @@ class NotEnded(ClientError):
     def __init__(self, job: JobView, timeout_s: float) -> None:
         """Take the job as it was last, and how long was waited."""
         self.job = job
-        super().__init__(f"job {job['id']} is {job['state']}, and {timeout_s:g} s are over")
+        why = f"; {hint}" if (hint := job.get("hint")) else ""
+        super().__init__(f"job {job['id']} is {job['state']}, and {timeout_s:g} s are over{why}")
 
 
 class ApiError(ClientError):

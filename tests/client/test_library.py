@@ -80,3 +80,9 @@ def test_a_program_is_configured_as_the_command_is(service, monkeypatch, tmp_pat
 def test_what_is_public_is_there_and_has_types():
     assert all(hasattr(library, name) for name in library.__all__)
     assert (Path(library.__file__).parent / "py.typed").exists()
+
+
+def test_a_job_that_nobody_can_take_says_so_when_time_is_over():
+    lonely = job("queued", hint="no live worker takes jobs of mode test for device H200")
+    assert str(NotEnded(lonely, 5)).endswith("5 s are over; " + lonely["hint"])
+    assert str(NotEnded(job("queued"), 5)).endswith("5 s are over")
