@@ -30,7 +30,7 @@ def run() -> int:
             say("")
             say("stopping")
     worst = next((code for code in codes if code), 0)
-    passed = "Both kernels passed. `halfbyte up` serves for as long as you like."
+    passed = "Both kernels passed. `make up` serves for as long as you like."
     say("Not both kernels passed." if worst else passed)
     return worst
 

@@ -24,11 +24,9 @@ def plain_lines(text: str) -> list[str]:
 
 def shortened(text: str, characters: int) -> str:
     """Return `text`, with its middle left out where it is longer than so many characters."""
-    left_out = len(text) - characters
-    if left_out <= 0:
-        return text
     half = characters // 2
-    return f"{text[:half]} [{left_out} characters left out] {text[-half:]}"
+    cut = f"{text[:half]} [{len(text) - 2 * half} characters left out] {text[-half:]}"
+    return min(text, cut, key=len)
 
 
 def console(stderr: bool = False) -> Console:

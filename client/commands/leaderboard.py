@@ -64,4 +64,4 @@ def _print(answer: object, table: Table, as_json: bool) -> None:
     elif table.row_count:
         console().print(table)
     else:
-        console(stderr=True).print("nobody yet")
+        console(stderr=True).print("nobody yet: a ranked job enters, and needs a worker with a GPU")

@@ -20,6 +20,7 @@ TIMEOUT_S = 1800
 def main(kernel: Path, baseline: Path) -> int:
     """Return the exit code."""
     asked = json.loads(baseline.read_text())
+    print(f"{kernel}: mode {asked['mode']}, device {asked['device']}", flush=True)
     try:
         with Halfbyte.configured() as halfbyte:
             verdict = halfbyte.evaluate(

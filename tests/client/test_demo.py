@@ -30,5 +30,5 @@ def test_the_demo_shows_two_passing_kernels_and_leaves_nothing_behind(
         in done.stdout
     )
     assert len(re.findall(r"sandbox level \d \(", done.stdout)) == 2
-    assert done.stdout.endswith("halfbyte up` serves for as long as you like.\n")
+    assert done.stdout.endswith("make up` serves for as long as you like.\n")
     assert list(temporary.iterdir()) == []

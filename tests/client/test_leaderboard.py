@@ -59,7 +59,11 @@ def test_a_history_tells_why_a_result_is_out(halfbyte, service):
 def test_an_empty_board_is_said_beside_the_output(halfbyte, service):
     service.tell("GET", BOARD, Answer(200, {"entries": [], "next_cursor": None}))
     done = halfbyte("leaderboard", "nvfp4_group_gemm", "--url", service.url)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "nobody yet\n")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        "",
+        "nobody yet: a ranked job enters, and needs a worker with a GPU\n",
+    )
 
 
 def test_csv_is_printed_as_it_comes(halfbyte, service):
