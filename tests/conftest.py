@@ -5,6 +5,7 @@ Tests that ask for none of it start no server.
 
 import asyncio
 import inspect
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,11 @@ def no_key_is_left_for_ever(request: pytest.FixtureRequest) -> Iterator[None]:
         leaked = leaked_keys(client)
         client.flushall()
     assert not leaked
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Three for two cores: half of the suite's time is waiting for children and for Redis."""
+    return max(2, (os.cpu_count() or 2) * 3 // 2)
 
 
 WaitUntil = Callable[..., Awaitable[Any]]
