@@ -4,8 +4,6 @@ The reports are read from shared memory in one copy, and held to a schema. What 
 is the candidate's word about itself: it can lie, and harms nobody by it.
 """
 
-import json
-import os
 import re
 import signal
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,9 +19,9 @@ from worker.arena import HostPiece
 from worker.blame import Failure, blame
 from worker.clock import Clock
 from worker.compile_report import REGION_BYTES, cut_to_share, read_report
-from worker.protocol import Answer, CompileJob, Status
+from worker.protocol import Answer, Status
 from worker.review import Flag, from_text
-from worker.runner_process import Answered, Died, End, RunnerProcess, source_memfd
+from worker.runner_process import Answered, Died, End, RunnerProcess
 from worker.summary import plural
 
 NAME_CHARACTERS: Final = 100
@@ -113,19 +111,8 @@ class Compilation:
     def _start(self, reports: HostPiece, source: bytes) -> End:
         capabilities = [divmod(int(re.sub(r"\D", "", target)), 10) for target in self._targets]
         wanted = {"problem": self._problem, "targets": capabilities, "cases": self._cases}
-        order = json.dumps(wanted).encode()
-        order_fd, source_fd = source_memfd(order), source_memfd(source)
-        try:
-            with self._clock:
-                end = self._runner.start_job(
-                    CompileJob(len(order), len(source)),
-                    (reports.fd, order_fd, source_fd),
-                    self._job_s,
-                    self._cancel_fd,
-                )
-        finally:
-            os.close(order_fd)
-            os.close(source_fd)
+        with self._clock:
+            end = self._runner.start_order(wanted, source, reports.fd, self._job_s, self._cancel_fd)
         if isinstance(end, Answered) and end.answer.status is Status.REVIEWED:
             self._review = from_text(end.answer.text)
         return end

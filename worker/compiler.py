@@ -14,7 +14,6 @@ Theory of operation
     its own kernels: that harms nobody, and nothing is ranked by it.
 """
 
-import array
 import faulthandler
 import json
 import mmap
@@ -38,11 +37,12 @@ from kernels.layout import Layout, handed_over
 from kernels.problem import GroupShape, Problem
 from kernels.problems import PROBLEMS
 from worker.arena import Place, Room, Slot
-from worker.compile_report import REGION_BYTES, cut_to_share, first_lines, write_report
+from worker.compile_report import cut_to_share, first_lines, write_report
 from worker.process_tree import die_with_parent
-from worker.protocol import COMPILE_JOB_BYTES, Answer, CompileJob, Status
+from worker.protocol import Answer, Status
+from worker.received_order import ReceivedOrder, receive_order
 from worker.review import flags, to_text
-from worker.runner import DESCRIPTORS, failure, import_candidate, print_traceback
+from worker.runner import failure, import_candidate, print_traceback
 
 LOOK_S: Final = 0.02
 """Between two looks at the children."""
@@ -73,36 +73,25 @@ def main() -> None:
     die_with_parent()
     judge = socket.socket(fileno=int(sys.argv[1]))
     judge.send(Answer(0, Status.READY).pack())
-    order = receive_order(judge)
+    order = order_from(receive_order(judge))
     judge.send(Answer(0, Status.REVIEWED, text=to_text(flags(order.source))).pack())
     for answer in answers(order, judge):
         judge.send(answer.pack())
 
 
-def receive_order(judge: socket.socket) -> Order:
-    """Wait for the job and its descriptors: reports, order, source."""
-    space = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
-    record, ancillary, _, _ = judge.recvmsg(COMPILE_JOB_BYTES, space)
-    if not record:
-        sys.exit(0)
-    job = CompileJob.unpack(record)
-    descriptors = array.array("i", ancillary[0][2])
-    reports_fd, order_fd, source_fd = descriptors
-    wanted = json.loads(os.pread(order_fd, job.order_bytes, 0))
-    source = os.pread(source_fd, job.source_bytes, 0)
-    reports = mmap.mmap(reports_fd, len(wanted["targets"]) * REGION_BYTES)
-    for descriptor in descriptors:
-        os.close(descriptor)
+def order_from(received: ReceivedOrder) -> Order:
+    """Read what was received."""
+    wanted = json.loads(received.order)
     problem = PROBLEMS[wanted["problem"]]
     return Order(
-        source,
+        received.source,
         problem,
         [(major, minor) for major, minor in wanted["targets"]],
         [
             Layout(problem, tuple(GroupShape(*shape) for shape in shapes), batch)
             for shapes, batch in wanted["cases"]
         ],
-        reports,
+        received.reports,
     )
 
 

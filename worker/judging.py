@@ -1,8 +1,9 @@
 """One job, from its message to its verdict: what each mode has done, and by which processes."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from contract.job import Fault, Progress
 from contract.submission import Mode, Submission
@@ -23,6 +24,7 @@ from worker.seeds import random_seed
 from worker.spares import Spares
 
 log = logging.getLogger("halfbyte.judge")
+Last = TypeVar("Last", Judgement, Found, Compiled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +80,11 @@ class Judging:
         seed = random_seed()
         calls = self._calls(submission, runner)
         plan = plan_of(submission, random_seed())
-        for step in Judge(submission, plan, seed, calls, machine).judge(source):
-            if isinstance(step, Judgement):
-                self._finish()
-                seen = self._looked_at(source, plan, step, calls.left_s)
-                fields = fields_of(submission, plan, seed, step) | seen.fields
-                host = self._bench.host
-                verdict = verdict_of(host, runner, step.failure, step.review, fields)
-                return Judged(verdict=verdict, artifacts=seen.artifacts)
-            self._tell(step)
-        raise AssertionError("a judge always ends with a judgement")
+        found = self._found(Judge(submission, plan, seed, calls, machine).judge(source))
+        seen = self._looked_at(source, plan, found, calls.left_s)
+        fields = fields_of(submission, plan, seed, found) | seen.fields
+        verdict = verdict_of(self._bench.host, runner, found.failure, found.review, fields)
+        return Judged(verdict=verdict, artifacts=seen.artifacts)
 
     def _looked_at(self, source: bytes, plan: Plan, found: Judgement, left_s: float) -> LookedAt:
         """Have what passed run once more under a profiler, where the mode asks for that.
@@ -113,10 +110,8 @@ class Judging:
 
     def _profiled(self, order: Order, left_s: float) -> Profiled:
         """Run the file under a profiler, in a process of its own."""
-        limits = self._submission.limits
-        runner = self._started(self._bench.spares.start_profiler(limits))
-        left = limits.model_copy(update={"job_s": left_s})
-        seen = profile(order, runner, left, self._job.cancel_fd)
+        runner = self._started(self._bench.spares.start_profiler(self._submission.limits))
+        seen = profile(order, runner, left_s, self._job.cancel_fd)
         self._finish()
         return seen
 
@@ -133,28 +128,20 @@ class Judging:
             Side(each, _source(each, file), self._calls(each, runner))
             for each, file, runner in zip(alone(self._submission), files, runners, strict=True)
         )
-        for step in Comparing((a, b), seed, bench.machine).compare():
-            if isinstance(step, Found):
-                self._finish()
-                fields = compared_fields((a, b), seed, step, log_of(runners[1]))
-                return Judged(verdict=verdict_of(bench.host, runners[0], step.failure, (), fields))
-            self._tell(step)
-        raise AssertionError("a comparison always ends with what was found")
+        found = self._found(Comparing((a, b), seed, bench.machine).compare())
+        fields = compared_fields((a, b), seed, found, log_of(runners[1]))
+        return Judged(verdict=verdict_of(bench.host, runners[0], found.failure, (), fields))
 
     def _compile(self) -> FromJudge:
         """Have a process of its own compile; one that interprets, as the spares do, cannot."""
         submission = self._submission
         runner = self._started(self._bench.spares.start_compiler(submission.limits))
         source = _source(submission, self._job.begin.source)
-        for step in Compilation(submission, runner, self._job.cancel_fd).compile(source):
-            if isinstance(step, Compiled):
-                self._finish()
-                fields = {"summary": step.summary, "kernels": step.kernels, "emulated": True}
-                host = self._bench.host
-                verdict = verdict_of(host, runner, step.failure, step.review, fields)
-                return Judged(verdict=verdict, artifacts=dict(step.artifacts))
-            self._tell(step)
-        raise AssertionError("a compilation always ends with what was found")
+        steps = Compilation(submission, runner, self._job.cancel_fd).compile(source)
+        found = self._found(steps)
+        fields = {"summary": found.summary, "kernels": found.kernels, "emulated": True}
+        verdict = verdict_of(self._bench.host, runner, found.failure, found.review, fields)
+        return Judged(verdict=verdict, artifacts=dict(found.artifacts))
 
     def _calls(self, submission: Submission, runner: RunnerProcess) -> Calls:
         """Return how a candidate is called."""
@@ -173,6 +160,15 @@ class Judging:
         self._job.add(runner)
         runner.wait_ready(self._job.cancel_fd)
         return runner
+
+    def _found(self, steps: Iterator[Progress | Last]) -> Last:
+        """Tell the progress, and return what comes last once all that ran is gone."""
+        for step in steps:
+            if not isinstance(step, Progress):
+                self._finish()
+                return step
+            self._tell(step)
+        raise AssertionError("what judges ends with what it found")
 
     def _finish(self) -> None:
         """End what ran; what it found counts unless a cancel came."""

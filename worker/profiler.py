@@ -12,27 +12,23 @@ Theory of operation
     can report what it likes about its own kernels: that harms nobody, and nothing is ranked by it.
 """
 
-import array
 import json
-import mmap
-import os
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from worker.compile_report import REGION_BYTES, TEXT_BYTES, first_lines, head_of, write_report
+from worker.compile_report import TEXT_BYTES, first_lines, head_of, write_report
 from worker.ncu import kernels_of, read_csv, read_details, take
 from worker.process_tree import die_with_parent
-from worker.protocol import COMPILE_JOB_BYTES, Answer, CompileJob, Status
+from worker.protocol import Answer, Status
+from worker.received_order import receive_order
 from worker.review import flags, to_text
 
 CSV_BYTES: Final = 16 << 20
-DESCRIPTORS: Final = 3
 ORDER: Final = "order.json"
 SOURCE: Final = "source.py"
 RESULT: Final = "result.json"
@@ -40,43 +36,17 @@ RESULT: Final = "result.json"
 Report = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What to profile, and where to report. The order itself lies in the scratch folder."""
-
-    ncu: str | None
-    report: mmap.mmap
-    source: bytes
-
-
 def main() -> None:
     """Serve one job on the socket whose descriptor is the first argument."""
     die_with_parent()
     judge = socket.socket(fileno=int(sys.argv[1]))
     judge.send(Answer(0, Status.READY).pack())
-    order = receive_order(judge)
-    judge.send(Answer(0, Status.REVIEWED, text=to_text(flags(order.source))).pack())
-    write_report(order.report, 0, profile(order.ncu))
+    received = receive_order(judge)
+    Path(ORDER).write_bytes(received.order)
+    Path(SOURCE).write_bytes(received.source)
+    judge.send(Answer(0, Status.REVIEWED, text=to_text(flags(received.source))).pack())
+    write_report(received.reports, 0, profile(json.loads(received.order)["ncu"]))
     judge.send(Answer(1, Status.DONE).pack())
-
-
-def receive_order(judge: socket.socket) -> Order:
-    """Wait for the job and its descriptors; put order and source into the scratch folder."""
-    space = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
-    record, ancillary, _, _ = judge.recvmsg(COMPILE_JOB_BYTES, space)
-    if not record:
-        sys.exit(0)
-    job = CompileJob.unpack(record)
-    descriptors = array.array("i", ancillary[0][2])
-    report_fd, order_fd, source_fd = descriptors
-    wanted = os.pread(order_fd, job.order_bytes, 0)
-    source = os.pread(source_fd, job.source_bytes, 0)
-    Path(ORDER).write_bytes(wanted)
-    Path(SOURCE).write_bytes(source)
-    report = mmap.mmap(report_fd, REGION_BYTES)
-    for descriptor in descriptors:
-        os.close(descriptor)
-    return Order(json.loads(wanted)["ncu"], report, source)
 
 
 def profile(ncu: str | None) -> Report:

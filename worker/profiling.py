@@ -4,9 +4,8 @@ The report is read from shared memory in one copy, and held to a schema. It is t
 about itself: it can lie, and harms nobody by it.
 """
 
-import json
 import logging
-import os
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,16 +13,14 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from contract.submission import Limits
 from contract.verdict import AuditedCase, CaseResult, Profile, ProfiledKernel
 from kernels.problem import Case
 from worker.arena import HostPiece
 from worker.blame import Failure, blame
-from worker.clock import Clock
 from worker.compile_report import REGION_BYTES, TEXT_BYTES, read_report
 from worker.ncu import MOST_KERNELS
-from worker.protocol import CompileJob, Status
-from worker.runner_process import Answered, End, RunnerProcess, source_memfd
+from worker.protocol import Status
+from worker.runner_process import Answered, End, RunnerProcess
 
 log = logging.getLogger("halfbyte.judge")
 
@@ -90,8 +87,8 @@ class LookedAt:
     artifacts: dict[str, str] = field(default_factory=dict)
 
 
-def profile(order: Order, runner: RunnerProcess, limits: Limits, cancel_fd: int) -> Profiled:
-    """Have a profiler process do the work. A failure of it is a note, never an outcome.
+def profile(order: Order, runner: RunnerProcess, limit_s: float, cancel_fd: int) -> Profiled:
+    """Have a profiler process do the work within a limit. Its failure is a note, never an outcome.
 
     Raises:
         RunnerFailed, Interrupted: see `worker.runner_process`.
@@ -99,7 +96,7 @@ def profile(order: Order, runner: RunnerProcess, limits: Limits, cancel_fd: int)
     """
     memory = HostPiece(REGION_BYTES)
     try:
-        end = _ended(order, memory, runner, limits, cancel_fd)
+        end = _ended(order, memory, runner, limit_s, cancel_fd)
         report = read_report(memory.mapping, 0)
     finally:
         memory.close()
@@ -118,7 +115,7 @@ def profile(order: Order, runner: RunnerProcess, limits: Limits, cancel_fd: int)
 
 
 def _ended(
-    order: Order, memory: HostPiece, runner: RunnerProcess, limits: Limits, cancel_fd: int
+    order: Order, memory: HostPiece, runner: RunnerProcess, limit_s: float, cancel_fd: int
 ) -> End:
     """Hand the order over, and return how the process ended."""
     wanted = {
@@ -127,20 +124,10 @@ def _ended(
         "seed": f"{order.seed:032x}",
         "ncu": None if order.ncu is None else str(order.ncu),
     }
-    order_bytes = json.dumps(wanted).encode()
-    order_fd, source_fd = source_memfd(order_bytes), source_memfd(order.source)
-    clock = Clock(limits)
-    _, limit_s = clock.limit("job_limit", limits.job_s)
-    try:
-        job = CompileJob(len(order_bytes), len(order.source))
-        descriptors = (memory.fd, order_fd, source_fd)
-        with clock:
-            end = runner.start_job(job, descriptors, limit_s, cancel_fd)
-            if isinstance(end, Answered) and end.answer.status is Status.REVIEWED:
-                end = runner.answer(1, limit_s, cancel_fd)
-    finally:
-        os.close(order_fd)
-        os.close(source_fd)
+    ends_s = time.monotonic() + limit_s
+    end = runner.start_order(wanted, order.source, memory.fd, limit_s, cancel_fd)
+    if isinstance(end, Answered) and end.answer.status is Status.REVIEWED:
+        end = runner.answer(1, max(0.0, ends_s - time.monotonic()), cancel_fd)
     return end
 
 

@@ -1,6 +1,7 @@
 """The judge's handle on one runner: start it confined, hand it a job, call it, end it."""
 
 import array
+import json
 import os
 import secrets
 import select
@@ -156,6 +157,24 @@ class RunnerProcess:
         except OSError as error:
             raise RunnerFailed(f"the spare runner was gone: {error}") from error
         return self._receive(0, time.monotonic() + limit_s, limit_s, cancel_fd)
+
+    def start_order(
+        self,
+        order: Mapping[str, object],
+        source: bytes,
+        reports_fd: int,
+        limit_s: float,
+        cancel_fd: int,
+    ) -> End:
+        """Hand over what to compile or to profile, and where to report; wait for its answer."""
+        written = json.dumps(order).encode()
+        order_fd, source_fd = source_memfd(written), source_memfd(source)
+        try:
+            job = CompileJob(len(written), len(source))
+            return self.start_job(job, (reports_fd, order_fd, source_fd), limit_s, cancel_fd)
+        finally:
+            os.close(order_fd)
+            os.close(source_fd)
 
     def prepare(self, place: Place, groups: int) -> int:
         """Announce a call and return its token. On a CPU the runner begins at once."""

@@ -49,7 +49,7 @@ def profiled(spares: Spares, ncu: Path | None, cancel_fd: int) -> None:
     runner = spares.start_profiler(LIMITS)
     runner.wait_ready(cancel_fd)
     order = Order(NVFP4_GROUP_GEMM.name, (LAST,), SOURCE, random_seed(), ncu)
-    seen = profile(order, runner, LIMITS, cancel_fd)
+    seen = profile(order, runner, LIMITS.job_s, cancel_fd)
     runner.close()
     note("profile", seen.profile.model_dump())
     note("profile_text", next(iter(seen.artifacts.values()), "")[:4000])
