@@ -13,8 +13,8 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from contract.job import Progress
+from contract.profile import CompiledKernel
 from contract.submission import Submission
-from contract.verdict import CompiledKernel
 from worker.arena import HostPiece
 from worker.blame import Failure, blame
 from worker.clock import Clock

@@ -13,7 +13,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from contract.verdict import AuditedCase, CaseResult, Profile, ProfiledKernel
+from contract.profile import AuditedCase, Profile, ProfiledKernel
+from contract.verdict import CaseResult
 from kernels.problem import Case
 from worker.arena import HostPiece
 from worker.blame import Failure, blame

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 from contract.job import Job
 from contract.problem import PROBLEMS
+from contract.profile import CompiledKernel, Profile, ProfiledKernel
 from contract.queue import JobQueue
 from contract.submission import Mode
-from contract.verdict import CompiledKernel, Profile, ProfiledKernel, Verdict
+from contract.verdict import Verdict
 from service.compat.cases import spec_of
 from service.compat.full_result import FullResult, ProfileFile
 from service.pages.words import visible

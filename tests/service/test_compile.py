@@ -2,8 +2,8 @@
 
 import pytest
 
+from contract.profile import CompiledKernel
 from contract.submission import TARGETS
-from contract.verdict import CompiledKernel
 from kernels.problems import PROBLEMS
 from tests.service.conftest import serving
 from tests.service.workers import HONEST, finish_next, timed, worker

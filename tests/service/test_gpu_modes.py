@@ -3,7 +3,7 @@
 import pytest
 
 from contract.problem import PROBLEMS
-from contract.verdict import Profile, ProfiledKernel
+from contract.profile import Profile, ProfiledKernel
 from tests.service.workers import HONEST, timed, worker
 
 CASE = {"m": [96], "n": [128], "k": [256]}

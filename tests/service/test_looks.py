@@ -5,7 +5,8 @@ import json
 import pytest
 
 from contract.keys import Role
-from contract.verdict import CompiledKernel, ReviewFlag
+from contract.profile import CompiledKernel
+from contract.verdict import ReviewFlag
 from service.views import job_json
 from tests.service.conftest import serving
 from tests.service.test_conformance import jobs_in_every_state

@@ -8,7 +8,8 @@ import zipfile
 import httpx
 import pytest
 
-from contract.verdict import CompiledKernel, Passed, Profile, ProfiledKernel
+from contract.profile import CompiledKernel, Profile, ProfiledKernel
+from contract.verdict import Passed
 from tests.service.popcorn_cli import FILE, PopcornCli, form_of
 from tests.service.test_popcorn import BOARD, H200
 from tests.service.workers import HERE, timed, worker

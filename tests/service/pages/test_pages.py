@@ -9,7 +9,8 @@ import pytest
 
 from contract.job import Fault, Progress
 from contract.keys import Role
-from contract.verdict import AuditedCase, HiddenCases, Profile, ProfiledKernel
+from contract.profile import AuditedCase, Profile, ProfiledKernel
+from contract.verdict import HiddenCases
 from service.pages.render import POLICY
 from service.pages.words import STAGES, rest
 from service.settings import ServiceSettings
