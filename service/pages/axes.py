@@ -1,4 +1,4 @@
-"""Axes of pictures: where a value lies, and which values are marked."""
+"""Where things lie in a picture: its frame, and axes with their marked values."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,6 +8,17 @@ from typing import NamedTuple
 from service.pages.words import figure
 
 _STEPS = (1, 2, 2.5, 5, 10)
+
+
+class Frame(NamedTuple):
+    """How large a picture is, and the edges that its axes end at; in the units of the picture."""
+
+    width: float
+    height: float
+    left: float
+    right: float
+    top: float
+    bottom: float
 
 
 class Tick(NamedTuple):

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contract.leaderboard import HistoryResult
-from service.pages.axes import Axis, Tick
+from service.pages.axes import Axis, Frame, Tick
 from service.pages.words import exactly, micros
 
-WIDTH, HEIGHT = 480, 240
-LEFT, RIGHT, TOP, BOTTOM = 60, 466, 16, 196
+FRAME = Frame(width=480, height=240, left=60, right=466, top=16, bottom=196)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +31,7 @@ class History:
     y_ticks: Sequence[Tick]
     first: str
     last: str
-    width: int = WIDTH
-    height: int = HEIGHT
-    left: int = LEFT
-    right: int = RIGHT
-    top: int = TOP
-    bottom: int = BOTTOM
+    frame: Frame = FRAME
 
 
 def history_of(results: Sequence[HistoryResult]) -> History | None:
@@ -48,8 +42,8 @@ def history_of(results: Sequence[HistoryResult]) -> History | None:
     times = [each.finished_at.timestamp() for each in ordered]
     scores = [each.geomean_us for each in ordered]
     room = (max(scores) - min(scores)) * 0.08 or max(scores) * 0.05
-    x = Axis(times[0], max(times[-1], times[0] + 1), LEFT, RIGHT)
-    y = Axis(max(0, min(scores) - room), max(scores) + room, BOTTOM, TOP)
+    x = Axis(times[0], max(times[-1], times[0] + 1), FRAME.left, FRAME.right)
+    y = Axis(max(0, min(scores) - room), max(scores) + room, FRAME.bottom, FRAME.top)
     return History(
         title=f"Scores of {ordered[0].owner} over time, lower is better",
         dots=[_dot(each, x, y) for each in ordered],
@@ -84,5 +78,5 @@ def _staircase(ordered: Sequence[HistoryResult], x: Axis, y: Axis) -> Sequence[t
             best = result.geomean_us
             corners.append((at, y.at(best)))
     if best is not None:
-        corners.append((RIGHT, y.at(best)))
+        corners.append((FRAME.right, y.at(best)))
     return corners

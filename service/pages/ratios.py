@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from service.pages.axes import Axis, Tick
+from service.pages.axes import Axis, Frame, Tick
 
 WIDTH = 480
 LEFT, RIGHT = 84, 410
@@ -46,12 +46,7 @@ class Ratios:
     bars: Sequence[Bar]
     one_x: float
     ticks: Sequence[Tick]
-    bottom: float
-    height: float
-    width: int = WIDTH
-    left: int = LEFT
-    right: int = RIGHT
-    top: int = TOP
+    frame: Frame
 
 
 def draw(title: str, spreads: Sequence[Spread]) -> Ratios | None:
@@ -67,8 +62,7 @@ def draw(title: str, spreads: Sequence[Spread]) -> Ratios | None:
         bars=[_bar(spread, axis, TOP + ROW * (at + 0.5)) for at, spread in enumerate(spreads)],
         one_x=axis.at(1),
         ticks=axis.ticks(5),
-        bottom=bottom,
-        height=bottom + AXIS,
+        frame=Frame(WIDTH, bottom + AXIS, LEFT, RIGHT, TOP, bottom),
     )
 
 

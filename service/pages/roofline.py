@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 from contract.roofline import Rates, find_device
 from contract.verdict import CaseResult, Verdict
-from service.pages.axes import Axis, Tick
+from service.pages.axes import Axis, Frame, Tick
 from service.pages.words import figure, percent
 
-WIDTH, HEIGHT = 480, 350
-LEFT, RIGHT, TOP, BOTTOM = 54, 466, 22, 286
+FRAME = Frame(width=480, height=350, left=54, right=466, top=22, bottom=286)
 _TERA, _GIGA = 1e12, 1e9
 
 
@@ -41,12 +40,7 @@ class Roofline:
     roof_text: str
     x_ticks: Sequence[Tick]
     y_ticks: Sequence[Tick]
-    width: int = WIDTH
-    height: int = HEIGHT
-    left: int = LEFT
-    right: int = RIGHT
-    top: int = TOP
-    bottom: int = BOTTOM
+    frame: Frame = FRAME
 
 
 def roofline_of(verdict: Verdict) -> Roofline | None:
@@ -88,8 +82,8 @@ def _axes(cases: Sequence[CaseResult], rates: Rates | None) -> tuple[Axis, Axis]
     if rates:
         xs.append(rates.flops_per_s / rates.bytes_per_s)
         ys.append(rates.flops_per_s / _TERA)
-    x = Axis(min(xs) / 2.5, max(xs) * 2.5, LEFT, RIGHT, logarithmic=True)
-    y = Axis(min(ys) / 2, max(ys) * 1.5, BOTTOM, TOP, logarithmic=True)
+    x = Axis(min(xs) / 2.5, max(xs) * 2.5, FRAME.left, FRAME.right, logarithmic=True)
+    y = Axis(min(ys) / 2, max(ys) * 1.5, FRAME.bottom, FRAME.top, logarithmic=True)
     return x, y
 
 

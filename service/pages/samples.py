@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contract.verdict import CaseResult, Verdict
-from service.pages.axes import Axis, Tick
+from service.pages.axes import Axis, Frame, Tick
 from service.pages.words import count, extents, figure, micros
 
 WIDTH = 480
@@ -62,10 +62,7 @@ class Histograms:
 
     title: str
     rows: Sequence[Row]
-    height: float
-    width: int = WIDTH
-    left: int = LEFT
-    right: int = RIGHT
+    frame: Frame
     text_line: int = TEXT_LINE
 
 
@@ -84,7 +81,9 @@ def histograms(title: str, cases: Sequence[Sequence[Named]]) -> Histograms | Non
         if all(case.timing is not None for _, case in sides):
             rows.append(_row(sides, top))
             top = rows[-1].axis_y + AXIS + GAP
-    return Histograms(title, rows, top - GAP) if rows else None
+    height = top - GAP
+    frame = Frame(WIDTH, height, LEFT, RIGHT, top=0, bottom=height)
+    return Histograms(title, rows, frame) if rows else None
 
 
 def _row(sides: Sequence[Named], top: float) -> Row:

@@ -46,7 +46,7 @@ def test_a_ratio_in_words(ratio, said):
 
 def test_in_the_picture_faster_is_to_the_left_and_one_is_in_it():
     chart = ratios_of(pairs_of(V1, V2))
-    assert chart.left < chart.one_x < chart.right
+    assert chart.frame.left < chart.one_x < chart.frame.right
     for bar in chart.bars:
         assert bar.b_low <= bar.b_median <= bar.b_high
         assert bar.a_low < chart.one_x < bar.a_high
@@ -58,7 +58,13 @@ def test_in_the_picture_faster_is_to_the_left_and_one_is_in_it():
 def test_a_hundredfold_difference_can_be_drawn():
     chart = ratios_of(pairs_of(V1, timed((4, 19000, 61, 38))))
     assert [tick.at for tick in chart.ticks] == sorted(tick.at for tick in chart.ticks)
-    assert chart.left < chart.bars[0].b_median < chart.one_x < chart.bars[1].b_median < chart.right
+    assert (
+        chart.frame.left
+        < chart.bars[0].b_median
+        < chart.one_x
+        < chart.bars[1].b_median
+        < chart.frame.right
+    )
 
 
 def test_nothing_is_drawn_of_what_was_not_timed():

@@ -98,7 +98,7 @@ def test_every_sample_is_drawn_or_counted():
         tallest = round(SIDE / min(heights))  # some bar stands for a single sample
         assert sum(round(tallest * height / SIDE) for height in heights) == 240 - side.beyond
         assert side.beyond == row.beyond < 30
-        assert all(chart.left <= x <= chart.right for x, *_ in side.bars)
+        assert all(chart.frame.left <= x <= chart.frame.right for x, *_ in side.bars)
 
 
 def test_samples_that_are_all_the_same_can_be_drawn():
