@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import TypedDict, cast
 
 from client.errors import UsageError
@@ -53,12 +52,7 @@ class DataDir:
         self._note.unlink(missing_ok=True)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Give the directory up."""
         self._note.unlink(missing_ok=True)
         self._lock.close()

@@ -4,7 +4,6 @@ A handler would run between any two instructions, also in the middle of stopping
 """
 
 import signal
-from types import TracebackType
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -19,12 +18,7 @@ class HeldSignals:
         self._before = signal.pthread_sigmask(signal.SIG_BLOCK, self._held)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Let signals through again, and drop those that came meanwhile: they had their effect."""
         while signal.sigtimedwait(self._held, 0):
             pass

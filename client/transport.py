@@ -6,7 +6,6 @@ carry an Idempotency-Key of the client's own making: however often one arrives, 
 
 import logging
 import time
-from types import TracebackType
 from typing import Self
 
 import httpx
@@ -70,12 +69,7 @@ class Transport:
         """Return the client itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the connections."""
         self._http.close()
 

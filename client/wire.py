@@ -6,7 +6,7 @@ Verdicts are in client.wire_verdict, workers, queue and leaderboards in client.w
 
 from typing import Literal, NotRequired, TypedDict
 
-from client.wire_verdict import Candidate, Verdict
+from client.wire_verdict import Verdict
 
 State = Literal["queued", "running", "finished", "failed", "cancelled"]
 ENDED: frozenset[State] = frozenset(("finished", "failed", "cancelled"))
@@ -54,6 +54,14 @@ class Headline(TypedDict):
     outcome: str
     summary: str
     geomean_us: float | None
+
+
+class Candidate(TypedDict):
+    """B of a comparison."""
+
+    kernel: str | None
+    filename: str | None
+    sha256: str | None
 
 
 class JobView(TypedDict):

@@ -145,14 +145,6 @@ class Compared(TypedDict):
     log: Log
 
 
-class Candidate(TypedDict):
-    """B of a comparison."""
-
-    kernel: str | None
-    filename: str | None
-    sha256: str | None
-
-
 class Verdict(TypedDict):
     """What judging found."""
 

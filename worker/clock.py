@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import dataclass, field
-from types import TracebackType
 
 from contract.submission import Limits
 
@@ -27,11 +26,6 @@ class Clock:
         """Begin to count."""
         self._started_s = time.monotonic()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop counting."""
         self.used_s += time.monotonic() - self._started_s

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from client import operations
+from client.operations_tables import queue_summary, queue_table, workers_table
 from client.option_groups import grouped
 from client.options import Json, Service
 from client.terminal import console, plain
@@ -20,8 +20,8 @@ def queue(*, service: Service, as_json: Json = False) -> None:
         print_json(view)
         return
     if view["lines"]:
-        console().print(operations.queue_table(view))
-    console().print(operations.queue_summary(view))
+        console().print(queue_table(view))
+    console().print(queue_summary(view))
 
 
 @grouped
@@ -32,7 +32,7 @@ def workers(*, service: Service, as_json: Json = False) -> None:
     if as_json:
         print_json(live)
     elif live["workers"]:
-        console().print(operations.workers_table(live["workers"]))
+        console().print(workers_table(live["workers"]))
     else:
         console(stderr=True).print("no workers")
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from client.operations import duration
+from client.operations_tables import duration
 from tests.client.answers import Answer, problem
 
 WORKER = {
