@@ -13,7 +13,7 @@ from subprocess import Popen
 from client.child import python, start
 from tests.redis_server import SERVERS
 from tests.worker.judge_harness import descendants
-from worker.sandbox.cgroup import find_control_groups
+from worker.sandbox.cgroup_root import find_control_groups
 from worker.sandbox.confinement import SandboxUnavailable
 
 WORKER = python("worker.main")

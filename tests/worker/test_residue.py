@@ -9,7 +9,8 @@ import pytest
 from contract.verdict import Passed
 from tests.worker.judge_harness import LIMITS, JudgeHarness, descendants, running_judge
 from tests.worker.test_judge_main import HONEST, runners, wait_for
-from worker.sandbox.cgroup import ControlGroup, find_control_groups
+from worker.sandbox.cgroup import ControlGroup
+from worker.sandbox.cgroup_root import find_control_groups
 from worker.sandbox.confinement import SandboxSettings
 from worker.settings import WorkerSettings
 

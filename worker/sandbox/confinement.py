@@ -37,6 +37,11 @@ class SandboxSettings:
     cgroup: Path | None = None
     """Control group (version 2) to make ours in; None: found."""
 
+    @property
+    def candidate_uids(self) -> range:
+        """Whom candidates may run as, where we are root."""
+        return range(self.first_uid, self.first_uid + self.uids)
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:

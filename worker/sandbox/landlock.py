@@ -145,8 +145,7 @@ def build_landlock(settings: SandboxSettings) -> Landlocked:
         SandboxUnavailable: a part of it is not to be had.
 
     """
-    uids = range(settings.first_uid, settings.first_uid + settings.uids)
-    slots = open_slots(settings.state, uids)
+    slots = open_slots(settings.state, settings.candidate_uids)
     try:
         version = landlock_version()
     except OSError as error:

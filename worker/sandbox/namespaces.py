@@ -17,7 +17,8 @@ from typing import Final, Protocol
 
 from worker.sandbox import bubblewrap, step_down
 from worker.sandbox.bubblewrap import Bubblewrap, Started, find_bubblewrap
-from worker.sandbox.cgroup import ControlGroups, cores_by_default, find_control_groups
+from worker.sandbox.cgroup import ControlGroups, cores_by_default
+from worker.sandbox.cgroup_root import find_control_groups
 from worker.sandbox.confinement import Confined, Launch, SandboxSettings
 from worker.sandbox.handle import Handle
 from worker.sandbox.slots import Slot, Slots, open_slots
@@ -165,9 +166,7 @@ def build_level_2(settings: SandboxSettings) -> Namespaces:
         SandboxUnavailable: a part of it is not to be had.
 
     """
-    slots = open_slots(
-        settings.state, range(settings.first_uid, settings.first_uid + settings.uids)
-    )
+    slots = open_slots(settings.state, settings.candidate_uids)
     groups = find_control_groups(settings.cgroup)
     found = find_bubblewrap()
     counted = "" if groups.cpu is not None else " without a CPU quota"
@@ -186,9 +185,7 @@ def build_level_1(settings: SandboxSettings) -> Namespaces:
     made_of = f"bubblewrap {found.version}, seccomp, memory watched"
     if os.geteuid() != 0:
         return _build(settings, found, made_of, None, None)
-    slots = open_slots(
-        settings.state, range(settings.first_uid, settings.first_uid + settings.uids)
-    )
+    slots = open_slots(settings.state, settings.candidate_uids)
     return _build(settings, found, f"{made_of}, a uid each", slots, None)
 
 

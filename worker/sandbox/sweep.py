@@ -2,7 +2,8 @@
 
 import os
 
-from worker.sandbox.cgroup import ControlGroups, find_control_groups
+from worker.sandbox.cgroup import ControlGroups
+from worker.sandbox.cgroup_root import find_control_groups
 from worker.sandbox.confinement import SandboxSettings, SandboxUnavailable
 from worker.sandbox.landlock import evict, processes
 from worker.sandbox.namespaces import group_name
@@ -12,9 +13,8 @@ from worker.sandbox.slots import open_slots
 
 def sweep(settings: SandboxSettings) -> None:
     """End and remove what is of judges that are gone; what is in use is locked."""
-    uids = range(settings.first_uid, settings.first_uid + settings.uids)
     try:
-        slots = open_slots(settings.state, uids)
+        slots = open_slots(settings.state, settings.candidate_uids)
     except SandboxUnavailable:
         sweep_scratch({os.geteuid()})
         return
@@ -26,7 +26,7 @@ def sweep(settings: SandboxSettings) -> None:
         if groups is not None:
             groups.named(group_name(slot.uid)).remove()
         slot.release()
-    sweep_scratch({os.geteuid(), *uids})
+    sweep_scratch({os.geteuid(), *settings.candidate_uids})
 
 
 def _groups(settings: SandboxSettings) -> ControlGroups | None:

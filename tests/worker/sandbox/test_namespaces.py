@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.worker.sandbox.trials import alive, begin, marker, run, wait_for
-from worker.sandbox.cgroup import PERIOD_US, ControlGroup, find_control_groups
+from worker.sandbox.cgroup import PERIOD_US, ControlGroup
+from worker.sandbox.cgroup_root import find_control_groups
 from worker.sandbox.confinement import Launch, Sandbox
 from worker.sandbox.namespaces import Namespaces
 from worker.sandbox.selftest import MOST_CORES, PYTHON, cores_taken, start_trial

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.sandbox.cgroup import find_control_groups
+from worker.sandbox.cgroup_root import find_control_groups
 from worker.sandbox.confinement import SandboxSettings, SandboxUnavailable
 from worker.sandbox.namespaces import group_name
 from worker.sandbox.scratch import make_scratch, sweep_scratch
@@ -57,12 +57,7 @@ def test_only_the_processes_of_free_uids_are_ended(tmp_path: Path) -> None:
         held.release()
 
 
-def test_a_machine_without_groups_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    sweep(SandboxSettings(state=tmp_path / "file" / "below"))
-
-
-def test_the_folder_of_a_killed_process_is_removed_and_those_of_the_living_are_not() -> None:
+def left_by_a_killed_process() -> Path:
     script = (
         "import os; from worker.sandbox.scratch import make_scratch; folder = make_scratch().path;"
         "(folder / 'file').touch(); print(folder, flush=True); os.kill(os.getpid(), 9)"
@@ -71,8 +66,13 @@ def test_the_folder_of_a_killed_process_is_removed_and_those_of_the_living_are_n
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     left = Path(killed.stdout.strip())
-    ours = make_scratch()
     assert left.exists()
+    return left
+
+
+def test_the_folder_of_a_killed_process_is_removed_and_those_of_the_living_are_not() -> None:
+    left = left_by_a_killed_process()
+    ours = make_scratch()
     sweep_scratch({os.geteuid() + 1})
     assert left.exists()  # somebody else's
     sweep_scratch({os.geteuid()})
@@ -80,3 +80,10 @@ def test_the_folder_of_a_killed_process_is_removed_and_those_of_the_living_are_n
     assert ours.path.exists()
     ours.remove()
     assert not ours.path.exists()
+
+
+def test_folders_are_removed_also_where_no_uid_can_be_locked(tmp_path: Path) -> None:
+    left = left_by_a_killed_process()
+    (tmp_path / "file").touch()
+    sweep(SandboxSettings(state=tmp_path / "file" / "below"))
+    assert not left.exists()
