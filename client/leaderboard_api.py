@@ -4,14 +4,21 @@ from typing import cast
 from urllib.parse import quote
 
 from client.transport import Transport
-from client.wire_service import History, HistoryResult, Leaderboard, Leaderboards, Webhook
+from client.wire_service import (
+    BoardWindow,
+    History,
+    HistoryResult,
+    Leaderboard,
+    Leaderboards,
+    Webhook,
+)
 
 
 class LeaderboardClient(Transport):
     """The leaderboards of one service."""
 
     def leaderboards(self) -> Leaderboards:
-        """Return the boards that anybody stands on."""
+        """Return the boards that anybody stands on, or that have a window."""
         request = self._http.build_request("GET", f"{self.url}/v1/leaderboards")
         return cast(Leaderboards, self._json(request))
 
@@ -35,9 +42,33 @@ class LeaderboardClient(Transport):
 
     def export(self, problem: str, device: str | None = None) -> bytes:
         """Return a whole board as CSV."""
-        url = f"{self.url}/v1/leaderboards/{quote(problem, safe='')}/export"
         params = {"device": device} if device else None
-        return self._send(self._http.build_request("GET", url, params=params)).content
+        request = self._http.build_request("GET", self._at(problem, "/export"), params=params)
+        return self._send(request).content
+
+    def window(self, problem: str, device: str) -> BoardWindow:
+        """Return when a board takes ranked jobs; refused with 404 where it always does."""
+        return cast(BoardWindow, self._board(problem, "/window", device))
+
+    def set_window(
+        self,
+        problem: str,
+        device: str,
+        opens_at: str | None = None,
+        closes_at: str | None = None,
+    ) -> BoardWindow:
+        """Have a board take what is sent in a window only; times as in RFC 3339."""
+        bounds = {"opens_at": opens_at, "closes_at": closes_at}
+        where = {"device": device}
+        request = self._http.build_request(
+            "PUT", self._at(problem, "/window"), params=where, json=bounds
+        )
+        return cast(BoardWindow, self._json(request))
+
+    def unset_window(self, problem: str, device: str) -> None:
+        """Have a board take what is sent at any time."""
+        where = {"device": device}
+        self._send(self._http.build_request("DELETE", self._at(problem, "/window"), params=where))
 
     def disqualify(self, job: str, reason: str) -> HistoryResult:
         """Take the result of a ranked job out of the count."""
@@ -73,10 +104,13 @@ class LeaderboardClient(Transport):
         return self._json(
             self._http.build_request(
                 "GET",
-                f"{self.url}/v1/leaderboards/{quote(problem, safe='')}{rest}",
+                self._at(problem, rest),
                 params={name: value for name, value in given.items() if value is not None},
             )
         )
+
+    def _at(self, problem: str, rest: str) -> str:
+        return f"{self.url}/v1/leaderboards/{quote(problem, safe='')}{rest}"
 
     def _decide(self, method: str, job: str, rest: str, reason: str) -> HistoryResult:
         url, why = f"{self.url}/v1/results/{quote(job, safe='')}{rest}", {"reason": reason}

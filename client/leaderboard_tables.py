@@ -7,18 +7,19 @@ from rich.text import Text
 
 from client.tables import table_of_words
 from client.terminal import plain
-from client.wire_service import Board, Entry, HistoryResult
+from client.wire_service import Board, Entry, HistoryResult, Window
 
 
 def boards_table(boards: Sequence[Board]) -> Table:
-    """Return one row a board."""
-    table = _table("problem", "device", "owners", "best us", "owner")
+    """Return one row a board, with its window where any has one."""
+    timed = any("window" in board for board in boards)
+    bounds = ("opens (UTC)", "closes (UTC)") if timed else ()
+    table = _table("problem", "device", "owners", "best us", "owner", *bounds)
     for board in boards:
         best = board["best"]
-        table.add_row(
-            *_texts(board["problem"], board["device"], str(board["entries"])),
-            *_texts(microseconds(best["geomean_us"]), best["owner"]),
-        )
+        first = (microseconds(best["geomean_us"]), best["owner"]) if best else ("", "")
+        where = board["problem"], board["device"], str(board["entries"])
+        table.add_row(*_texts(*where, *first), *_texts(*_bounds(board) if timed else ()))
     return table
 
 
@@ -53,9 +54,27 @@ def _texts(*cells: str) -> list[Text]:
     return [Text(plain(cell)) for cell in cells]
 
 
+def _bounds(board: Board) -> tuple[str, str]:
+    window = board.get("window")
+    opens_at, closes_at = (window["opens_at"], window["closes_at"]) if window else (None, None)
+    return to_the_second(opens_at or ""), to_the_second(closes_at or "")
+
+
+def window_sentence(window: Window) -> str:
+    """Say when a board takes ranked jobs."""
+    bounds = (("from", window["opens_at"]), ("until", window["closes_at"]))
+    said = " ".join(f"{word} {to_the_second(at)}" for word, at in bounds if at)
+    return f"takes ranked jobs sent {said} UTC"
+
+
 def microseconds(time_us: float) -> str:
     """Return a score in microseconds, to the nanosecond."""
     return f"{time_us:.3f}"
+
+
+def to_the_second(time: str) -> str:
+    """Return a time of the service as a deadline is read, which is UTC."""
+    return time[:19].replace("T", " ")
 
 
 def when(time: str) -> str:

@@ -10,7 +10,7 @@ class Worker(TypedDict):
     state: str
     device: str
     gpu: str | None
-    sandbox_level: int
+    sandbox_level: int | None
     job: str | None
     reason: NotRequired[str | None]
 
@@ -78,11 +78,26 @@ class Entry(Result):
     rank: int
 
 
+class Window(TypedDict):
+    """When a board takes ranked jobs, by when they are sent."""
+
+    opens_at: str | None
+    closes_at: str | None
+
+
+class BoardWindow(Window):
+    """The window of one board."""
+
+    problem: str
+    device: str
+
+
 class Leaderboard(TypedDict):
     """A page of a board, the best first."""
 
     entries: list[Entry]
     next_cursor: str | None
+    window: NotRequired[Window]
 
 
 class Board(TypedDict):
@@ -91,11 +106,12 @@ class Board(TypedDict):
     problem: str
     device: str
     entries: int
-    best: Result
+    best: Result | None
+    window: NotRequired[Window]
 
 
 class Leaderboards(TypedDict):
-    """The boards that anybody stands on."""
+    """The boards that anybody stands on, or that have a window."""
 
     leaderboards: list[Board]
 

@@ -10,11 +10,13 @@ EvaluationError
     QuotaExceeded            of one owner; says which, and carries a wait      429, Retry-After
     QueueFull                carries the length and a wait                     503, Retry-After
     IntakeStopped            by an organiser                                   503, Retry-After
+    OutsideWindow            no board takes a ranked job now; carries windows  409
     QueueUnavailable         Redis is away                                     503, Retry-After
     LeaseLost                cancelled, expired or taken over: write nothing
 """
 
 import re
+from collections.abc import Mapping, Sequence
 
 
 class EvaluationError(Exception):
@@ -80,6 +82,15 @@ class QueueFull(EvaluationError):
 
 class IntakeStopped(EvaluationError):
     """No job is accepted until an organiser says so; those accepted before run on."""
+
+
+class OutsideWindow(EvaluationError):
+    """A ranked job was sent before the opening of its board, or not before the deadline."""
+
+    def __init__(self, message: str, windows: Sequence[Mapping[str, object]]) -> None:
+        """Carry the window of each board that it might enter, fit for JSON."""
+        super().__init__(message)
+        self.windows = windows
 
 
 class QueueUnavailable(EvaluationError):

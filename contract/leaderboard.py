@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+from contract.contest import Window, window_from
 from contract.errors import InvalidSubmission
 from contract.prelude import PRELUDE
 from contract.ranking import RANKING
@@ -16,12 +17,17 @@ from contract.store import Store
 _BOARDS = (
     PRELUDE
     + """
-local boards = {}
-for _, name in ipairs(redis.call('ZRANGE', key('boards'), 0, -1)) do
+local names, boards = redis.call('ZRANGE', key('boards'), 0, -1), {}
+for _, name in ipairs(redis.call('HKEYS', key('windows'))) do
+  if not redis.call('ZSCORE', key('boards'), name) then names[#names + 1] = name end
+end
+table.sort(names)
+for _, name in ipairs(names) do
   local best = redis.call('ZRANGE', key('standing', name), 0, 0)[1]
-  if best then
-    boards[#boards + 1] = {redis.call('ZCARD', key('standing', name)),
-      redis.call('HGETALL', key('result', string.sub(best, 14)))}
+  local window = redis.call('HGET', key('windows'), name)
+  if best or window then
+    boards[#boards + 1] = {name, redis.call('ZCARD', key('standing', name)),
+      best and redis.call('HGETALL', key('result', string.sub(best, 14))) or false, window}
   end
 end
 return boards
@@ -145,7 +151,10 @@ class Board(BaseModel):
     problem: str
     device: str
     entries: int
-    best: Result
+    best: Result | None
+    """Null where nobody stands yet: a board is there from the setting of its window on."""
+    window: Window | None = Field(default=None, exclude_if=lambda window: window is None)
+    """When it takes ranked jobs; left out where it always does."""
 
 
 class Page(NamedTuple):
@@ -163,15 +172,8 @@ class Leaderboards:
         self._store = store
 
     async def boards(self) -> Sequence[Board]:
-        """Return the boards that anybody stands on, by problem and device."""
-        rows = [
-            (entries, Result.model_validate(_of(flat)))
-            for entries, flat in await self._store.run(_BOARDS)
-        ]
-        return [
-            Board(problem=best.problem, device=best.device, entries=entries, best=best)
-            for entries, best in rows
-        ]
+        """Return the boards that anybody stands on or that have a window, by problem and device."""
+        return [_board(*row) for row in await self._store.run(_BOARDS)]
 
     async def page(
         self, problem: str, device: str, limit: int | None = None, cursor: str | None = None
@@ -243,6 +245,17 @@ class Leaderboards:
         arguments = {"decision": decision, "id": job_id, "reason": reason, "by": by}
         flat = await self._store.run(_DECIDE, **arguments, withdrawn=withdrawn)
         return _kept(fields_from(flat)) if flat else None
+
+
+def _board(name: bytes, entries: int, best: Sequence[bytes] | None, window: bytes | None) -> Board:
+    problem, _, device = name.decode().partition(":")
+    return Board(
+        problem=problem,
+        device=device,
+        entries=entries,
+        best=None if best is None else Result.model_validate(_of(best)),
+        window=None if window is None else window_from(name, window),
+    )
 
 
 def _of(flat: Sequence[bytes]) -> dict[str, object]:

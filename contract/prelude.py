@@ -19,7 +19,7 @@ Keys, all under the prefix
     keys key:ID secrets   see keys.py                           kept:OWNER      bytes by minute
     drain:WORKER          asked to drain                        sessions:KEY    zset: digests by age
     artifacts:ID          hash: compressed texts by name        session:DIGEST  see sessions.py
-    stopped closed        see contest.py                        invites         see invites.py
+    stopped closed windows see contest.py                       invites         see invites.py
     callbacks             zset: see deliveries.py, by due time  delivery:ID     hash: attempts
     boards standing: results: history: result: ranked webhook      see ranking.py
     Keys of a job have no TTL while it is queued or running, and the retention from its end on.

@@ -39,17 +39,15 @@ from contract.bell import Bell, rung
 from contract.device import CPU, device_of, line_of
 from contract.errors import (
     EvaluationError,
-    IdempotencyConflict,
     InvalidSubmission,
     JobNotFound,
     LeaseLost,
-    QueueFull,
     QueueUnavailable,
-    QuotaExceeded,
 )
 from contract.job import Fault, Job, JobEvent, JobState, JobSummary, Lease, Progress, WorkerInfo
 from contract.order import CLASS_OFFSETS
 from contract.ranking import found_in
+from contract.refusals import refusal_from
 from contract.settings import QueueSettings
 from contract.store import Store, connect
 from contract.submission import Mode, Submission
@@ -111,6 +109,7 @@ class JobQueue:
         Raises:
             QueueFull: as many jobs wait as may.
             QuotaExceeded: `max_waiting` jobs of this owner wait.
+            OutsideWindow: it is ranked, and no board that it may enter takes jobs now.
             IdempotencyConflict: the key was used with another digest.
 
         """
@@ -133,15 +132,9 @@ class JobQueue:
             max_waiting=max_waiting,
             fields=records.fields_of(submission, job_id, owner),
         )
-        match reply:
-            case [b"accepted", record]:
-                return records.job_from(record)
-            case [b"full", waiting]:
-                raise QueueFull(waiting, self._settings.max_queued)
-            case [b"waiting", waiting]:
-                raise QuotaExceeded("jobs_waiting", max_waiting or 0, waiting)
-            case _:
-                raise IdempotencyConflict("the Idempotency-Key was used with another body")
+        if reply[0] != b"accepted":
+            raise refusal_from(reply, submission.problem, self._settings.max_queued, max_waiting)
+        return records.job_from(reply[1])
 
     async def get(self, job_id: str) -> Job:
         """Return a job with its verdict, error and position.

@@ -17,11 +17,14 @@ Keys, all under the prefix; all may stay for ever, and are bounded as QueueSetti
 import math
 from collections.abc import Iterator, Mapping
 
+from contract.contest import WINDOWS
 from contract.device import CPU
 from contract.submission import Mode, Submission, official_cases, problem_named
 from contract.verdict import Passed, Verdict
 
-RANKING = """
+RANKING = (
+    WINDOWS
+    + """
 local function board(kind, at) return key(kind, at.problem, at.device, at.owner) end
 
 -- Lua's numbers lose digits on their way to text and JSON, so times are text throughout.
@@ -57,6 +60,9 @@ end
 local function rank(id, found)
   local sent = job(id, 'owner', 'number', 'created_at')
   local at = {problem = found.problem, device = found.device, owner = sent[1]}
+  if not found.why_not and not within_window(at.problem, at.device, tonumber(sent[3])) then
+    found.why_not = 'it was sent outside of the window of the board'
+  end
   if not found.why_not then
     redis.call('HSET', key('result', id), 'job', id, 'problem', at.problem, 'device', at.device,
       'owner', at.owner, 'geomean_us', found.geomean_us, 'number', sent[2],
@@ -77,6 +83,7 @@ local function rank(id, found)
   announce('verdict', at)
 end
 """
+)
 """Follows the prelude in a script."""
 
 

@@ -1,10 +1,12 @@
 """The Lua scripts of the queue, one a transition. Only `contract.store` runs them."""
 
+from contract.contest import WINDOWS
 from contract.prelude import PRELUDE
 from contract.ranking import RANKING
 
 SUBMIT = (
     PRELUDE
+    + WINDOWS
     + """
 -- The client chose the id, so a command repeated after a lost connection finds its own job.
 if redis.call('EXISTS', key('job', given.id)) == 1 then return {'accepted', record(given.id)} end
@@ -14,6 +16,8 @@ if earlier and earlier[1] and redis.call('EXISTS', key('job', earlier[1])) == 1 
   if earlier[2] ~= given.digest then return {'conflict'} end
   return {'accepted', record(earlier[1])}
 end
+local windows = given.fields.mode == 'ranked' and kept_out(given.fields.problem, given.device)
+if windows then return {'outside', now, windows} end
 local waiting = 0
 for _, device in ipairs(redis.call('SMEMBERS', key('devices'))) do
   waiting = waiting + redis.call('ZCARD', key('queue', device))

@@ -36,6 +36,7 @@ from service.routes_leaderboards import router as leaderboards
 from service.routes_operations import router as operations
 from service.routes_ranked import router as ranked
 from service.routes_submit import router as submitting
+from service.routes_windows import router as windows
 from service.settings import ServiceSettings
 
 log = logging.getLogger(__name__)
@@ -99,6 +100,7 @@ def create_app(
         operations,
         leaderboards,
         ranked,
+        windows,
         compat,
         about,
     ):

@@ -21,6 +21,7 @@ WHAT = {
     401: "A key is needed, and none that holds was given",
     403: "The key's role is too low; or this was sent by a web page of another site",
     404: "There is no such thing",
+    409: "No leaderboard that the ranked job may enter takes jobs now; `windows` says when",
     413: "The source or the body is too large",
     415: "The body is of a type that is not taken here",
     421: "The service is not known by this name: on loopback it is localhost",

@@ -22,6 +22,7 @@ from contract.errors import (
     JobNotFound,
     NotAllowed,
     NotAuthenticated,
+    OutsideWindow,
     QueueFull,
     QueueUnavailable,
     QuotaExceeded,
@@ -78,6 +79,7 @@ _KINDS: Mapping[type[EvaluationError], _Kind] = {
     NotAuthenticated: _Kind(401, "not-authenticated", "A key is needed"),
     NotAllowed: _Kind(403, "not-allowed", "The key does not allow this"),
     JobNotFound: _Kind(404, "no-such-job", "There is no such job"),
+    OutsideWindow: _Kind(409, "outside-window", "The leaderboard takes no jobs now"),
     QuotaExceeded: _Kind(429, "quota-exceeded", "A quota is used up"),
     QueueFull: _Kind(503, "queue-full", "The queue is full"),
     IntakeStopped: _Kind(503, "intake-stopped", "No jobs are accepted now"),
@@ -144,6 +146,8 @@ def _response_to(error: EvaluationError, settings: ServiceSettings) -> Response:
             detail = f"there is no job {detail}, or it is past its retention"
         case QuotaExceeded():
             members = {"quota": error.quota, "limit": error.limit, "used": error.used}
+        case OutsideWindow():
+            members = {"windows": error.windows}
         case QueueFull():
             members = {"queue_length": error.length, "limit": error.limit}
         case QueueUnavailable():

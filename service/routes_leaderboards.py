@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from contract.contest import Window
 from contract.device import ANY, device_named
 from contract.errors import InvalidSubmission
 from contract.leaderboard import Board, Entry, HistoryResult, Leaderboards
@@ -23,7 +24,7 @@ _ASKED = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
 class LeaderboardList(BaseModel):
-    """The boards that anybody stands on."""
+    """The boards that anybody stands on, or that have a window."""
 
     model_config = _FROZEN
 
@@ -38,6 +39,8 @@ class Leaderboard(BaseModel):
     entries: tuple[Entry, ...]
     next_cursor: str | None
     """What `cursor` has to be for the next page; null at the end."""
+    window: Window | None = Field(default=None, exclude_if=lambda window: window is None)
+    """When it takes ranked jobs, by when they are sent; left out where it always does."""
 
 
 class History(BaseModel):
@@ -92,9 +95,9 @@ async def leaderboard(
 ) -> Response:
     """Show a board: of each owner the best ranked score, of equal ones the earlier first."""
     boards = Leaderboards(queue.store)
-    device = await _device(boards, problem, asked.device)
+    device, window = await _board(boards, problem, asked.device)
     entries, cursor = await boards.page(problem, device, asked.limit, asked.cursor)
-    return json_response(Leaderboard(entries=tuple(entries), next_cursor=cursor))
+    return json_response(Leaderboard(entries=tuple(entries), next_cursor=cursor, window=window))
 
 
 @router.get("/{problem}/history", response_model=History, responses=problems(404, 422, 503))
@@ -103,7 +106,7 @@ async def history(
 ) -> Response:
     """Show the ranked results of one owner on a board, disqualified ones with the reason."""
     boards = Leaderboards(queue.store)
-    device = await _device(boards, problem, asked.device)
+    device, _ = await _board(boards, problem, asked.device)
     results, cursor = await boards.history(
         problem, device, asked.owner or caller.owner, asked.limit, asked.cursor
     )
@@ -128,39 +131,57 @@ async def export(
 ) -> Response:
     """Give a whole board as of one moment, scores in all their digits."""
     boards = Leaderboards(queue.store)
-    device = await _device(boards, problem, asked.device)
+    device, window = await _board(boards, problem, asked.device)
     entries, _ = await boards.page(problem, device)
     if asked.format == "json":
-        return json_response(Leaderboard(entries=tuple(entries), next_cursor=None))
+        whole = Leaderboard(entries=tuple(entries), next_cursor=None, window=window)
+        return json_response(whole)
+    text = _csv(entries, window or Window())
     disposition = f'attachment; filename="{problem}-{device}.csv"'
-    return Response(_csv(entries), headers={"Content-Disposition": disposition}, media_type=CSV)
+    return Response(text, headers={"Content-Disposition": disposition}, media_type=CSV)
 
 
-async def _device(boards: Leaderboards, problem: str, asked: str | None) -> str:
-    """Return the device of the board that is asked for, `any` where there is no board at all.
+def known_problem(name: str) -> None:
+    """Refuse a path with a problem that is not there.
+
+    Raises:
+        HTTPException: 404; the message lists those there are.
+
+    """
+    try:
+        problem_named(name)
+    except InvalidSubmission as error:
+        raise HTTPException(404, error.message) from None
+
+
+async def _board(
+    boards: Leaderboards, problem: str, asked: str | None
+) -> tuple[str, Window | None]:
+    """Return the device of the board that is asked for, `any` where there is none, and its window.
 
     Raises:
         HTTPException: 404, there is no such problem.
         InvalidSubmission: there is no such device, or none is named and there are several boards.
 
     """
-    try:
-        problem_named(problem)
-    except InvalidSubmission as error:
-        raise HTTPException(404, error.message) from None
-    devices = [board.device for board in await boards.boards() if board.problem == problem]
-    device = ANY if asked is None else device_named(asked, devices)
-    if device != ANY:
-        return device
-    if len(devices) > 1:
-        raise InvalidSubmission("device", f"name one; there are boards of {', '.join(devices)}")
-    return devices[0] if devices else ANY
+    known_problem(problem)
+    known = {each.device: each.window for each in await boards.boards() if each.problem == problem}
+    device = ANY if asked is None else device_named(asked, known)
+    if device == ANY and len(known) > 1:
+        raise InvalidSubmission("device", f"name one; there are boards of {', '.join(known)}")
+    if device == ANY and known:
+        device, *_ = known
+    return device, known.get(device)
 
 
-def _csv(entries: Sequence[Entry]) -> str:
+def _csv(entries: Sequence[Entry], window: Window) -> str:
     text = io.StringIO()
-    names = ("rank", "owner", "geomean_us", "job", "created_at", "finished_at", "problem", "device")
+    names = (
+        *("rank", "owner", "geomean_us", "job", "created_at", "finished_at", "problem", "device"),
+        *("opens_at", "closes_at"),
+    )
     table = csv.DictWriter(text, names)
     table.writeheader()
-    table.writerows(entry.model_dump(mode="json") for entry in entries)
+    bounds = window.model_dump(mode="json")
+    table.writerows(entry.model_dump(mode="json") | bounds for entry in entries)
     return text.getvalue()

@@ -42,7 +42,7 @@ async def _sender(
 
 
 Sender = Annotated[Caller, Depends(_sender)]
-REFUSALS = problems(400, 413, 415, 422, 429, 503)
+REFUSALS = problems(400, 409, 413, 415, 422, 429, 503)
 LOCATION = {"headers": {"Location": {"description": "The job", "schema": {"type": "string"}}}}
 RESPONSES = {202: LOCATION, **REFUSALS}
 

@@ -24,7 +24,7 @@ if INSTALLED := shutil.which("redis-server"):
 PERMANENT = {
     *("number", "jobs", "ended", "leases", "devices", "workers", "served"),
     *("keys", "key", "secrets", "counters", "waiting", "callbacks"),
-    *("invites", "stopped", "closed"),
+    *("invites", "stopped", "closed", "windows"),
     *("boards", "standing", "results", "history", "result"),
     *("ranked", "ranked_number", "webhook"),
 }

@@ -14,12 +14,13 @@ from client.child import become, python
 from client.datadir import redis_url_of
 from client.environment import inherited
 from client.errors import UsageError
-from client.leaderboard_tables import microseconds, when
+from client.leaderboard_tables import microseconds, when, window_sentence
 from client.option_groups import grouped
 from client.options import Data, Json, Redis, Service
 from client.terminal import console, plain
 from client.watch import print_json
 from client.wire_service import HistoryResult
+from client.words import PROBLEMS, beginning
 
 app = typer.Typer(help="What only whoever runs the service may do.", no_args_is_help=True)
 keys = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
@@ -94,6 +95,40 @@ def delete_result(*, job: Job, reason: Reason, service: Service, as_json: Json =
     """Forget a result, for good."""
     with service.leaderboards() as client:
         _decided("deleted", client.delete_result(job, reason), as_json)
+
+
+@app.command()
+@grouped
+def window(
+    *,
+    problem: Annotated[str, typer.Argument(autocompletion=beginning(*PROBLEMS))],
+    device: Annotated[str, typer.Option(help="Of which board: H200, ...")],
+    opens: Annotated[
+        str | None, typer.Option(metavar="TIME", help="From then on: 2026-12-01T12:00:00Z")
+    ] = None,
+    closes: Annotated[
+        str | None, typer.Option(metavar="TIME", help="The deadline: before, and not at it.")
+    ] = None,
+    off: Annotated[bool, typer.Option("--off", help="Take ranked jobs at any time.")] = False,
+    service: Service,
+    as_json: Json = False,
+) -> None:
+    """Set when a leaderboard takes ranked jobs, by when they are sent; without times: show."""
+    if off and (opens or closes):
+        raise UsageError("--off takes no times")
+    with service.leaderboards() as client:
+        if off:
+            client.unset_window(problem, device)
+            return
+        if opens or closes:
+            found = client.set_window(problem, device, opens, closes)
+        else:
+            found = client.window(problem, device)
+    if as_json:
+        print_json(found)
+    else:
+        where = f"{found['problem']} on {found['device']}"
+        console().print(plain(f"{where} {window_sentence(found)}"))
 
 
 @app.command()

@@ -7,10 +7,15 @@ import typer
 from rich.table import Table
 
 from client.errors import UsageError
-from client.leaderboard_tables import boards_table, entries_table, history_table
+from client.leaderboard_tables import (
+    boards_table,
+    entries_table,
+    history_table,
+    window_sentence,
+)
 from client.option_groups import grouped
 from client.options import Json, Service
-from client.terminal import console
+from client.terminal import console, plain
 from client.watch import print_json
 from client.words import PROBLEMS, beginning
 
@@ -56,6 +61,8 @@ def leaderboard(
         else:
             board = client.leaderboard(problem, device, limit)
             _print(board, entries_table(board["entries"]), as_json)
+            if "window" in board and not as_json:
+                console(stderr=True).print(plain(window_sentence(board["window"])))
 
 
 def _print(answer: object, table: Table, as_json: bool) -> None:

@@ -29,7 +29,7 @@ Gone = Callable[[], Awaitable[bool]]
 @router.post(
     "/v1/compat/run",
     response_model=FullResult,
-    responses=problems(400, 404, 413, 415, 422, 429, 503),
+    responses=problems(400, 404, 409, 413, 415, 422, 429, 503),
     openapi_extra=json_body(RunRequest),
 )
 async def run(request: Request, caller: Sender, key: Key = None) -> Response:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
+from contract.contest import Contest
 from contract.errors import NotAuthenticated
 from contract.invites import Invites
 from contract.keys import draw_token
@@ -28,7 +29,8 @@ class Code(BaseModel):
 async def leaderboards(queue: Queue, caller: Viewer) -> Sequence[Json]:
     """List the boards that are shown."""
     devices = devices_of(await queue.workers())
-    return [board_view(problem, devices) for problem in await shown_boards(queue)]
+    windows = await Contest(queue.store).windows()
+    return [board_view(problem, devices, windows) for problem in await shown_boards(queue)]
 
 
 @router.get("/gpus/{board}")

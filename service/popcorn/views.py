@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from contract.contest import BoardWindow
 from contract.device import line_of
 from contract.job import Job, JobSummary
 from contract.problem import PROBLEMS, Problem
@@ -68,13 +69,21 @@ def list_item(each: JobSummary) -> Json:
     }
 
 
-def board_view(problem: Problem, devices: Sequence[str]) -> Json:
-    """Return a leaderboard: no seeds, which would give away what ranked runs depend on."""
+def board_view(problem: Problem, devices: Sequence[str], windows: Sequence[BoardWindow]) -> Json:
+    """Return a leaderboard: no seeds, which would give away what ranked runs depend on.
+
+    It stands for the boards of all devices: its deadline is the last of theirs, and the client
+    prints what the description says of each.
+    """
+    own = [window for window in windows if window.problem == problem.name]
+    deadlines = [window.closes_at for window in own if window.closes_at is not None]
+    told = [f"On {window.device} mode leaderboard is open {window}." for window in own]
+    about = f"{problem.title}: {problem.equation}\n{problem.description}"
     return {
         "id": _board_id(problem.name),
         "name": problem.name,
-        "deadline": None,
-        "description": f"{problem.title}: {problem.equation}\n{problem.description}",
+        "deadline": _time(max(deadlines)) if deadlines else None,
+        "description": "\n".join((about, *told)),
         "gpu_types": devices,
         "visibility": "public",
         "task": {

@@ -124,6 +124,41 @@ def test_a_webhook_is_shown_set_and_unset(halfbyte, service):
     assert len(service.of("DELETE")) == 1
 
 
+def test_a_deadline_is_printed_with_the_board_and_in_the_list(halfbyte, service):
+    bounds = {"opens_at": None, "closes_at": "2026-12-01T12:00:00.500000Z"}
+    service.tell("GET", BOARD, Answer(200, {**ENTRIES, "window": bounds}))
+    done = halfbyte("leaderboard", "nvfp4_group_gemm", "--url", service.url)
+    assert done.stderr == "takes ranked jobs sent until 2026-12-01 12:00:00 UTC\n"
+    board = {"problem": "nvfp4_group_gemm", "device": "H200", "entries": 2, "best": RESULT}
+    empty = {**board, "device": "B200", "entries": 0, "best": None, "window": bounds}
+    service.tell("GET", "/v1/leaderboards", Answer(200, {"leaderboards": [empty, board]}))
+    done = halfbyte("leaderboard", "--url", service.url)
+    assert rows(done.stdout) == [
+        ["problem", "device", "owners", "best", "us", "owner", "opens", "(UTC)", "closes", "(UTC)"],
+        ["nvfp4_group_gemm", "B200", "0", "2026-12-01", "12:00:00"],
+        ["nvfp4_group_gemm", "H200", "2", "100.123", "ann"],
+    ]
+
+
+def test_a_window_is_shown_set_and_unset(halfbyte, service):
+    path, at = f"{BOARD}/window", "2026-12-01T12:00:00Z"
+    told = {"problem": "nvfp4_group_gemm", "device": "H200", "opens_at": at, "closes_at": None}
+    for method, answer in (("GET", told), ("PUT", told), ("DELETE", None)):
+        service.tell(method, path, Answer(200, answer))
+    which = ("admin", "window", "nvfp4_group_gemm", "--device", "H200", "--url", service.url)
+    said = "nvfp4_group_gemm on H200 takes ranked jobs sent from 2026-12-01 12:00:00 UTC\n"
+    for more in ((), ("--opens", at), ("--opens", at, "--closes", at)):
+        assert halfbyte(*which, *more).stdout == said
+    assert [body_of(request) for request in service.of("PUT")] == [
+        {"opens_at": at, "closes_at": None},
+        {"opens_at": at, "closes_at": at},
+    ]
+    assert halfbyte(*which, "--off").returncode == 0
+    assert [request.path for request in service.of("DELETE")] == [f"{path}?device=H200"]
+    assert halfbyte(*which, "--off", "--opens", at).returncode == 2
+    assert json.loads(halfbyte(*which, "--json").stdout) == told
+
+
 def test_json_is_the_answer_and_nothing_else(halfbyte, service):
     service.tell("GET", BOARD, Answer(200, ENTRIES))
     service.tell("POST", f"/v1/results/{JOB}/disqualify", Answer(200, DECIDED))

@@ -1,0 +1,152 @@
+"""Windows of leaderboards over HTTP: who sets them, what they refuse, and where they are seen."""
+
+import csv
+import io
+
+import pytest
+
+from contract.keys import Role
+from tests.contract.ranked import GPU_WORKER, PROBLEM, ranked
+from tests.service.conftest import serving
+from tests.service.pages.test_pages import page_at
+from tests.service.popcorn_cli import ApplicationError, PopcornCli
+from tests.service.test_errors import problem_in
+from tests.service.workers import HONEST
+
+BOARD = f"/v1/leaderboards/{PROBLEM}"
+WINDOW = f"{BOARD}/window?device=h200"
+OVER = {"opens_at": "2026-01-01T00:00:00Z", "closes_at": "2026-01-31T23:59:59.500Z"}
+SENT = {"mode": "ranked", "device": "H200"}
+
+
+async def test_an_organiser_sets_sees_changes_and_unsets_a_window(http):
+    assert (await http.get(WINDOW)).status_code == 404
+    told = {"problem": PROBLEM, "device": "H200"}
+    answer = await http.put(WINDOW, json=OVER)
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {**told, **OVER}
+        | {
+            "closes_at": "2026-01-31T23:59:59.500000Z",
+        },
+    )
+    later = await http.put(WINDOW, json={"closes_at": "2099-06-01T02:00:00+02:00"})
+    assert later.json() == {**told, "opens_at": None, "closes_at": "2099-06-01T00:00:00Z"}
+    assert (await http.get(WINDOW)).json() == later.json()
+    assert (await http.delete(WINDOW)).status_code == 204
+    assert (await http.delete(WINDOW)).status_code == 404
+    assert (await http.get("/v1/leaderboards")).json() == {"leaderboards": []}
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "said"),
+    [
+        ({}, "closes_at", "give `opens_at`, `closes_at` or both"),
+        ({"opens_at": OVER["closes_at"], "closes_at": OVER["opens_at"]}, "closes_at", "after"),
+        ({"opens_at": OVER["opens_at"], "closes_at": OVER["opens_at"]}, "closes_at", "after"),
+        *(
+            ({"closes_at": wrong}, "closes_at", "must be a time with its zone")
+            for wrong in (
+                *("2026-12-01", "2026-12-01T12:00:00", "2026-12-01 12:00:00Z", "tomorrow", ""),
+                *("2026-13-01T12:00:00Z", "0001-01-01T00:00:00+23:59", 1_796_000_000, True, []),
+            )
+        ),
+        ({"deadline": OVER["closes_at"]}, "deadline", "unknown field"),
+    ],
+)
+async def test_a_window_that_is_none_is_refused_by_field(http, body, field, said):
+    answer = await http.put(WINDOW, json=body)
+    assert answer.status_code == 422
+    (error,) = problem_in(answer).errors
+    assert error.field == field
+    assert said in error.message
+
+
+@pytest.mark.parametrize("device", ["any", "cpu", "sm_90", "abacus"])
+async def test_a_window_is_of_a_card(http, queue, device):
+    await queue.heartbeat(GPU_WORKER)
+    answer = await http.put(f"{BOARD}/window?device={device}", json=OVER)
+    assert answer.status_code == 422
+    (error,) = problem_in(answer).errors
+    assert (error.field, "H200" in error.message) == ("device", True)
+    assert (await http.put(f"{BOARD}/window", json=OVER)).status_code == 422
+    unknown = await http.put("/v1/leaderboards/chess/window?device=H200", json=OVER)
+    assert unknown.status_code == 404
+
+
+async def test_windows_are_seen_by_everybody_and_set_by_admins(queue_settings, keys):
+    (_, root), (_, ann) = await keys.make("root", Role.ADMIN), await keys.make("ann")
+    async with serving(queue_settings) as http:
+        assert (await http.put(WINDOW, json=OVER, headers=ann)).status_code == 403
+        assert (await http.put(WINDOW, json=OVER, headers=root)).status_code == 200
+        assert (await http.delete(WINDOW, headers=ann)).status_code == 403
+        assert (await http.get(WINDOW, headers=ann)).status_code == 200
+        assert (await http.get(WINDOW)).status_code == 401
+
+
+async def test_a_ranked_job_out_of_the_window_is_told_which_board_when_and_now(http):
+    await http.put(WINDOW, json=OVER)
+    answer = await http.post("/v1/submissions", content=HONEST, params=SENT)
+    told = problem_in(answer)
+    assert (answer.status_code, told.type) == (409, "urn:halfbyte:problem:outside-window")
+    assert told.detail.startswith(
+        f"the leaderboard of {PROBLEM} takes ranked jobs on H200 from 2026-01-01T00:00:00Z until "
+        "2026-01-31T23:59:59.500000Z; now it is "
+    )
+    assert answer.json()["windows"] == [
+        {"problem": PROBLEM, "device": "H200", **OVER, "closes_at": "2026-01-31T23:59:59.500000Z"}
+    ]
+    assert (await http.get("/v1/jobs")).json()["jobs"] == []
+    test = await http.post("/v1/submissions", content=HONEST, params=SENT | {"mode": "test"})
+    assert test.status_code == 202
+    other = {"problem": "nvfp4_gemm", "kernel": "portable", **SENT}
+    assert (await http.post("/v1/jobs", json=other)).status_code == 202
+    await http.put(WINDOW, json={"closes_at": "2099-01-01T00:00:00Z"})
+    again = await http.post("/v1/submissions", content=HONEST, params=SENT)
+    assert again.status_code == 202
+
+
+async def test_popcorn_cli_is_shown_the_deadline_and_told_when_it_is_over(http):
+    cli = PopcornCli(f"{str(http.base_url).rstrip('/')}/popcorn", cli_id="me")
+    assert {each["deadline"] for each in await cli.json("GET", "/leaderboards")} == {None}
+    await http.put(WINDOW, json=OVER)
+    await http.put(f"{BOARD}/window?device=B200", json={"opens_at": OVER["opens_at"]})
+    first, *others = await cli.json("GET", "/leaderboards")
+    assert (first["name"], first["deadline"]) == (PROBLEM, "2026-01-31T23:59:59+00:00")
+    assert first["description"].endswith(
+        "\nOn B200 mode leaderboard is open from 2026-01-01T00:00:00Z."
+        "\nOn H200 mode leaderboard is open from 2026-01-01T00:00:00Z until "
+        "2026-01-31T23:59:59.500000Z."
+    )
+    assert {each["deadline"] for each in others} == {None}
+    with pytest.raises(ApplicationError, match="takes ranked jobs on H200 from 2026-01"):
+        await cli.submit(PROBLEM, "H200", "leaderboard")
+    assert await cli.accepted(PROBLEM, "H200", "test")
+
+
+async def test_the_deadline_is_in_lists_boards_exports_and_the_page(http, queue):
+    await http.put(WINDOW, json=OVER)
+    shown = OVER | {"closes_at": "2026-01-31T23:59:59.500000Z"}
+    (board,) = (await http.get("/v1/leaderboards")).json()["leaderboards"]
+    assert board == {
+        "problem": PROBLEM, "device": "H200", "entries": 0, "best": None, "window": shown,
+    }  # fmt: skip
+    assert (await http.get(BOARD)).json() == {
+        "entries": [], "next_cursor": None, "window": shown,
+    }  # fmt: skip
+    text = await page_at(http, "/leaderboard")
+    assert (
+        "Takes ranked jobs sent from 2026-01-01 00:00:00 UTC until 2026-01-31 23:59:59 UTC" in text
+    )
+    assert "0 entries" in text
+    await http.delete(WINDOW)
+    await ranked(queue, "ann", 10.0)
+    await http.put(WINDOW, json=OVER)
+    assert (await http.get(f"{BOARD}/export?format=json")).json()["window"] == shown
+    (row,) = csv.DictReader(io.StringIO((await http.get(f"{BOARD}/export")).text))
+    assert (row["owner"], row["opens_at"], row["closes_at"]) == ("ann", *shown.values())
+    await http.delete(WINDOW)
+    assert "window" not in (await http.get(BOARD)).json()
+    (row,) = csv.DictReader(io.StringIO((await http.get(f"{BOARD}/export")).text))
+    assert (row["opens_at"], row["closes_at"]) == ("", "")
+    assert "Takes ranked jobs" not in await page_at(http, "/leaderboard")
