@@ -2,11 +2,11 @@
 
 Theory of operation
     Started by the judge in the sandbox of any runner, with one socket. It imports torch and triton
-    (not interpreting: that sticks at import), says READY, and receives a CompileJob with three
+    (not interpreting: that sticks at import), says READY, and receives an Order with three
     descriptors: memory for reports, the order (targets and sizes, JSON), the source. For each
     target it forks a child, as many at once as there are cores. A child imports the file anew, with
     stand-ins that answer for that device, and calls it once a case on operands of zeros: what it
-    launches is compiled instead. The child writes a report and ends.
+    launches is compiled instead. The child writes a report and ends: worker.compile_target.
     So an abort of the compiler ends one child, and the others still tell what they found. One
     Answer a target goes back, in the order of the targets.
 
@@ -14,35 +14,26 @@ Theory of operation
     its own kernels: that harms nobody, and nothing is ranked by it.
 """
 
-import faulthandler
 import json
-import mmap
 import os
-import re
 import signal
 import socket
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-import torch
-
-from kernels.compilation import CompiledFacts, compiling_for, facts
-from kernels.layout import Layout, handed_over
-from kernels.problem import GroupShape, Problem
+from kernels.layout import Layout
+from kernels.problem import GroupShape
 from kernels.problems import PROBLEMS
-from worker.arena import Place, Room, Slot
-from worker.compile_report import cut_to_share, first_lines, write_report
+from worker.compile_report import first_lines
+from worker.compile_target import OWN_FRAME, CompileOrder, compile_in_child, scratch_of
 from worker.process_tree import die_with_parent
 from worker.protocol import Answer, Status
 from worker.received_order import ReceivedOrder, receive_order
 from worker.review import flags, to_text
-from worker.runner import failure, import_candidate, print_traceback
 
 LOOK_S: Final = 0.02
 """Between two looks at the children."""
@@ -51,21 +42,6 @@ CHUNKS: Final = 64
 HEAD_BYTES: Final = 1 << 14
 """Kept of what a child writes to stderr, for its answer. All of it goes into the log."""
 TRACEBACK: Final = "Traceback (most recent call last)"
-OWN_FRAME: Final = f'  File "{__file__}"'
-"""Where a dump of the stack reaches what is not the candidate's."""
-PLACE: Final = re.compile(r"(\w+): (at \d+:\d+):\n(.*\n)*?(?P<why>[^\n]+)\n\n  File ")
-"""How a refusal of Triton's begins: its reason stands below the source."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What to compile: the file, for which devices, on which sizes, and where to report."""
-
-    source: bytes
-    problem: Problem
-    capabilities: Sequence[tuple[int, int]]
-    cases: Sequence[Layout]
-    reports: mmap.mmap
 
 
 def main() -> None:
@@ -79,11 +55,11 @@ def main() -> None:
         judge.send(answer.pack())
 
 
-def order_from(received: ReceivedOrder) -> Order:
+def order_from(received: ReceivedOrder) -> CompileOrder:
     """Read what was received."""
     wanted = json.loads(received.order)
     problem = PROBLEMS[wanted["problem"]]
-    return Order(
+    return CompileOrder(
         received.source,
         problem,
         [(major, minor) for major, minor in wanted["targets"]],
@@ -95,7 +71,7 @@ def order_from(received: ReceivedOrder) -> Order:
     )
 
 
-def answers(order: Order, judge: socket.socket) -> Iterator[Answer]:
+def answers(order: CompileOrder, judge: socket.socket) -> Iterator[Answer]:
     """Compile for all targets; yield their answers in order, each as soon as it is known."""
     waiting = deque(range(len(order.capabilities)))
     running: dict[int, Child] = {}
@@ -120,7 +96,7 @@ def answers(order: Order, judge: socket.socket) -> Iterator[Answer]:
 class Child:
     """The compilation for one target, and the head of what it writes to stderr."""
 
-    def __init__(self, order: Order, index: int, judge: socket.socket) -> None:
+    def __init__(self, order: CompileOrder, index: int, judge: socket.socket) -> None:
         """Fork."""
         self._scratch = f"{scratch_of(index)}{os.sep}"
         self._read_fd, write_fd = os.pipe()
@@ -174,81 +150,6 @@ def answer_of(token: int, status: int, said: str) -> Answer:
     died = f"the process died of {name} while compiling"
     kind = Status.ABORTED if -status == signal.SIGABRT else Status.SIGNALLED
     return Answer(token, kind, text=f"{died}\n{compilers}".strip("\n"))
-
-
-def scratch_of(index: int) -> Path:
-    """Return the folder of a child."""
-    return Path(f"target-{index}").absolute()
-
-
-def compile_in_child(order: Order, index: int) -> None:
-    """Compile for one target, report, and end the process."""
-    die_with_parent()
-    faulthandler.enable()  # an abort tells at which line of the file it came
-    # Triton reads the file back, and torch keeps extensions below HOME: no two children share one.
-    scratch = scratch_of(index)
-    scratch.mkdir()
-    os.chdir(scratch)
-    os.environ["HOME"] = str(scratch)  # noqa: TID251  (set for the file, not read)
-    answer, found = compiled(order, order.capabilities[index])
-    with suppress(BaseException):
-        sys.stdout.flush()
-        sys.stderr.flush()
-    described = describe(found, len(order.capabilities))
-    text = first_lines(headed(answer.text))
-    report = {"status": answer.status, "text": text, "kernels": described}
-    write_report(order.reports, index, report)
-    os._exit(0)
-
-
-def compiled(order: Order, capability: tuple[int, int]) -> tuple[Answer, Sequence[CompiledFacts]]:
-    """Have the file launch its kernels for a device; return what became of it, and of them."""
-    with compiling_for(capability) as kernels:
-        answer, candidate = import_candidate(order.source, order.problem)
-        if candidate is not None:
-            try:
-                for layout in order.cases:
-                    candidate(operands_of_zeros(layout))
-                answer = Answer(0, Status.DONE)
-            except BaseException as error:
-                print_traceback(error)
-                answer = failure(0, error)
-    return answer, [facts(kernel) for kernel in kernels]
-
-
-def headed(text: str) -> str:
-    """Begin with the reason where Triton ends with it: the first line is what summaries show."""
-    found = PLACE.match(text)
-    return text if found is None else f"{found[1]} {found[2]}: {found['why']}\n{text}"
-
-
-def operands_of_zeros(layout: Layout) -> object:
-    """Return what a candidate is called with: laid out and aligned as in a real call."""
-    room = Room.of(layout)
-    host, device = (
-        torch.zeros(size_bytes, dtype=torch.uint8)
-        for size_bytes in (room.host_bytes, room.device_bytes)
-    )
-    slot = Slot.over(host, device, Place(0, 0), layout)
-    return handed_over(layout.problem, slot.groups)[0]
-
-
-def describe(found: Sequence[CompiledFacts], targets: int) -> list[dict[str, object]]:
-    """Return kernels as they are reported; their texts fit into one target's share."""
-    texts = iter(cut_to_share([text for one in found for text in (one.ptx, one.sass)], targets))
-    return [
-        {
-            "name": one.name,
-            "instructions": one.instructions,
-            "registers": one.registers,
-            "spill_bytes": one.stack_bytes,
-            "shared_bytes": one.shared_bytes,
-            "tma": one.tma,
-            "ptx": next(texts),
-            "sass": next(texts),
-        }
-        for one in found
-    ]
 
 
 if __name__ == "__main__":

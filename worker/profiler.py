@@ -2,7 +2,7 @@
 
 Theory of operation
     Started by the judge in the sandbox of any runner, with one socket. It imports no torch. It says
-    READY and receives a CompileJob with three descriptors: memory for the report, the order
+    READY and receives an Order with three descriptors: memory for the report, the order
     (problem, cases, seed, and where Nsight Compute is; JSON), the source. It starts one process,
     `worker.profiled`, which imports the file and calls it once a case, under Nsight Compute, and
     where that is not there or gives no kernel, once more under torch's own profiler. One report

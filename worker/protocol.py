@@ -1,7 +1,7 @@
 """The records between judge and runner: fixed size, fixed fields, no pickle. Both import this.
 
 Judge to runner: one `Job` with the descriptors of arena and source, then a `Call` a call; or one
-`CompileJob`, whose answers carry the number of a target from 1 on for a token.
+`Order`, whose answers carry the number of a target from 1 on for a token.
 Runner to judge: `Answer`s. The judge trusts no field of an answer: `status` decides only what the
 candidate is blamed for, the values are read from the arena, and a `token` that was not just handed
 out breaks the protocol. Descriptors sent by a runner are never received.
@@ -18,12 +18,12 @@ LONGEST_US: Final = 1e10
 """No call is allowed to take this long, and sums of such durations stay finite."""
 NAME_BYTES: Final = 64
 _JOB: Final = struct.Struct(f"<IQQI?{NAME_BYTES}s")
-_COMPILE_JOB: Final = struct.Struct("<IQQ")
+_ORDER: Final = struct.Struct("<IQQ")
 _CALL: Final = struct.Struct("<IQQQI")
 _ANSWER: Final = struct.Struct(f"<IQHIddH{TEXT_BYTES}s")
 
 JOB_BYTES: Final = _JOB.size
-COMPILE_JOB_BYTES: Final = _COMPILE_JOB.size
+ORDER_BYTES: Final = _ORDER.size
 CALL_BYTES: Final = _CALL.size
 ANSWER_BYTES: Final = _ANSWER.size
 
@@ -85,7 +85,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class CompileJob:
+class Order:
     """Sent once, with three descriptors: memory for reports, the order, and the source."""
 
     order_bytes: int
@@ -93,14 +93,14 @@ class CompileJob:
 
     def pack(self) -> bytes:
         """Return the record."""
-        return _COMPILE_JOB.pack(MAGIC, self.order_bytes, self.source_bytes)
+        return _ORDER.pack(MAGIC, self.order_bytes, self.source_bytes)
 
     @classmethod
     def unpack(cls, record: bytes) -> Self:
         """Read the record."""
-        magic, *fields = _COMPILE_JOB.unpack(record)
+        magic, *fields = _ORDER.unpack(record)
         if magic != MAGIC:
-            raise ProtocolError("not a compile job record")
+            raise ProtocolError("not an order record")
         return cls(*fields)
 
 

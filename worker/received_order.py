@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import Final
 
-from worker.protocol import COMPILE_JOB_BYTES, CompileJob
+from worker.protocol import ORDER_BYTES, Order
 
 DESCRIPTORS: Final = 3
 
@@ -25,10 +25,10 @@ class ReceivedOrder:
 def receive_order(judge: socket.socket) -> ReceivedOrder:
     """Wait for the job and its descriptors; exit where the judge is gone before there is one."""
     space = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
-    record, ancillary, _, _ = judge.recvmsg(COMPILE_JOB_BYTES, space)
+    record, ancillary, _, _ = judge.recvmsg(ORDER_BYTES, space)
     if not record:
         sys.exit(0)
-    job = CompileJob.unpack(record)
+    job = Order.unpack(record)
     descriptors = array.array("i", ancillary[0][2])
     reports_fd, order_fd, source_fd = descriptors
     received = ReceivedOrder(

@@ -17,7 +17,7 @@ from contract.submission import Limits
 from worker.arena import Place
 from worker.capture import Capture
 from worker.control import ControlPage
-from worker.protocol import ANSWER_BYTES, Answer, Call, CompileJob, Job, ProtocolError, Status
+from worker.protocol import ANSWER_BYTES, Answer, Call, Job, Order, ProtocolError, Status
 from worker.sandbox.confinement import Confined, Launch, Sandbox
 
 PROFILER: Final = "worker.profiler"
@@ -145,7 +145,7 @@ class RunnerProcess:
 
     def start_job(
         self,
-        job: Job | CompileJob,
+        job: Job | Order,
         descriptors: tuple[int, int, int],
         limit_s: float,
         cancel_fd: int,
@@ -170,7 +170,7 @@ class RunnerProcess:
         written = json.dumps(order).encode()
         order_fd, source_fd = source_memfd(written), source_memfd(source)
         try:
-            job = CompileJob(len(written), len(source))
+            job = Order(len(written), len(source))
             return self.start_job(job, (reports_fd, order_fd, source_fd), limit_s, cancel_fd)
         finally:
             os.close(order_fd)

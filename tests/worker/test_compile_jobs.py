@@ -113,7 +113,7 @@ def test_what_the_compiler_says_is_in_the_message_once_for_all_targets(
     assert re.fullmatch("sm_90a, sm_100a: CompilationError at 3:21: .*nonesuch.*", first)
     assert verdict.summary == f"compile error for {first.replace(', sm_100a', '')}"
     assert any("tl.store(c + at, tl.nonesuch(" in line for line in lines)
-    assert "worker/compiler.py" not in verdict.message
+    assert "worker/compile" not in verdict.message
     assert len(lines) <= 40
     assert "CompilationError" in verdict.log.stderr
 
