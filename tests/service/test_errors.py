@@ -142,8 +142,10 @@ async def test_a_fault_of_ours_is_told_without_its_inside(monkeypatch):
     assert "secret" not in answer.text
 
 
-async def test_the_reaper_gives_up_on_a_job_that_nobody_finishes(queue_settings, queue, wait_until):
-    hasty = queue_settings.model_copy(update={"no_worker_s": 0.05, "beat_s": 0.02, "lease_s": 0.1})
+async def test_the_reaper_gives_up_on_a_job_that_nobody_finishes(queue_settings, wait_until):
+    # Keys of its own: the service of all other tests reaps too, and grants 15 s of lease.
+    own = {"prefix": "hasty", "no_worker_s": 0.05, "beat_s": 0.02, "lease_s": 0.1}
+    hasty = queue_settings.model_copy(update=own)
     async with serving(hasty) as http:
         job_id = (await http.post("/v1/jobs", json=SIZES)).json()["id"]
 
