@@ -19,6 +19,11 @@ from service.app import create_app
 from service.middleware import is_loopback
 from service.settings import ServiceSettings
 
+KEEP_ALIVE_S = 95
+"""Idle connections are kept longer than clients keep theirs: 90 s where reqwest or Go is inside.
+
+A request that is sent on one as it is closed fails. popcorn-cli asks every five seconds.
+"""
 REFUSAL = """refused to bind {host}: {reason}. Without keys, whoever reaches the port can run jobs
 and read every source. Either
 - bind 127.0.0.1, make a key (halfbyte admin key create NAME --role admin) and start again; or,
@@ -63,6 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
         access_log=False,
         server_header=False,
         ws="none",
+        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=settings.shutdown_s,
     )
     server = Server(config, app.state.stopping)

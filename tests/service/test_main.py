@@ -56,6 +56,16 @@ def test_with_a_key_it_binds_anywhere(served, queue_settings, monkeypatch):
     assert served == [("0.0.0.0", 8123)]
 
 
+def test_idle_connections_outlive_those_of_clients(monkeypatch):
+    kept_s = []
+    monkeypatch.setattr(service_main, "log_to_stderr", lambda: None)
+    monkeypatch.setattr(
+        service_main.Server, "run", lambda server: kept_s.append(server.config.timeout_keep_alive)
+    )
+    service_main.main([])
+    assert kept_s[0] > 90  # hyper's pool, which popcorn-cli has
+
+
 async def make_key(queue_settings: QueueSettings) -> None:
     queue = JobQueue.connect(queue_settings)
     await KeyStore(queue.store).create("root", Role.ADMIN)
