@@ -177,7 +177,7 @@ class Halfbyte(Transport):
         return cast(JobView, self._json(self._http.build_request("DELETE", self._url(job))))
 
     def list(self, limit: int = 20, **filters: str | None) -> JobList:
-        """Return the newest jobs; `filters` are state, mode, owner and cursor."""
+        """Return the newest jobs; `filters` are state, mode, device, owner and cursor."""
         chosen = {name: value for name, value in filters.items() if value is not None}
         params = {"limit": str(limit), **chosen}
         return cast(

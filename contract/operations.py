@@ -100,7 +100,10 @@ class Figures:
         """Return what a queued job waits for besides its turn; None where that is nothing."""
         if job.position is None or self._able(job):
             return None
-        return f"no live worker takes jobs of mode {job.mode} for device {job.device}"
+        alive = [worker for worker, _ in self.workers if worker.takes(job.mode)]
+        devices = sorted({device for worker in alive for device in worker.serves})
+        told = f"; live ones take them for {', '.join(devices)}" if devices else ""
+        return f"no live worker takes jobs of mode {job.mode} for device {job.device}{told}"
 
     def _able(self, job: Job) -> Sequence[WorkerInfo]:
         line = line_of(job.device, job.mode)

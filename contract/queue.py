@@ -168,11 +168,14 @@ class JobQueue:
         *,
         state: JobState | None = None,
         mode: Mode | None = None,
+        device: str | None = None,
         owner: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> tuple[Sequence[JobSummary], str | None]:
         """Return jobs, newest first, and the cursor of the next page, None at the end.
+
+        `device` is what was asked for, in its one spelling.
 
         A page looks at `PAGE_SCANS` jobs at most, so a rare filter can give a short page with a
         cursor. Jobs submitted meanwhile do not move the pages.
@@ -188,6 +191,7 @@ class JobQueue:
             owner=owner,
             state=state,
             mode=mode,
+            device=device,
             limit=min(limit, _LARGEST_PAGE),
             before=cursor,
             scanned=PAGE_SCANS,

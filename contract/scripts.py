@@ -82,8 +82,10 @@ while scanned < given.scanned do
   local rows = redis.call('ZREVRANGEBYSCORE', index, before, '-inf', 'WITHSCORES', 'LIMIT', 0, 100)
   if #rows == 0 then return {false, found} end
   for row = 1, #rows, 2 do
-    local at = job(rows[row], 'state', 'mode')
-    if at[1] and (given.state or at[1]) == at[1] and (given.mode or at[2]) == at[2] then
+    local at = job(rows[row], 'state', 'mode', 'device')
+    local device = at[3] and string.match(at[3], '[^/]*$')
+    if at[1] and (given.state or at[1]) == at[1] and (given.mode or at[2]) == at[2]
+      and (given.device or device) == device then
       if #found == given.limit then return {string.sub(before, 2), found} end
       found[#found + 1] = record(rows[row])
     end

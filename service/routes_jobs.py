@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from contract.deliveries import Deliveries, DeliveryLog
+from contract.device import device_named
 from contract.errors import JobNotFound
 from contract.job import JobState, JobSummary
 from contract.keys import Role
@@ -71,10 +72,12 @@ AT_ONCE = Watch()
 class Filters(BaseModel):
     """Which jobs to list."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     state: JobState | None = None
     mode: Mode | None = None
+    device: str | None = Field(default=None, max_length=64)
+    """What was asked for."""
     owner: str | None = Field(default=None, max_length=200)
     limit: int = Field(default=50, ge=1, le=200)
     cursor: str | None = Field(default=None, pattern="^[0-9]{1,15}$")
@@ -139,7 +142,16 @@ async def jobs(queue: Queue, caller: Reader, filters: Annotated[Filters, Query()
 async def jobs_seen(
     queue: JobQueue, caller: Caller, filters: Filters
 ) -> tuple[Sequence[JobSummary], str | None]:
-    """Return the jobs that a caller may see, and the cursor of the next page."""
+    """Return the jobs that a caller may see, and the cursor of the next page.
+
+    Raises:
+        InvalidSubmission: there is no such device.
+
+    """
+    if filters.device is not None:
+        workers = await queue.workers()
+        served = (name for each in workers for name in each.serves)
+        filters.device = device_named(filters.device, served)
     if filters.owner is None and caller.role is not Role.ADMIN:
         filters.owner = caller.owner
     if filters.owner is not None and not caller.sees(filters.owner):

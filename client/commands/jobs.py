@@ -72,6 +72,9 @@ def list_jobs(
     *,
     state: State = None,
     mode: Mode = None,
+    device: Annotated[
+        str | None, typer.Option(help="Jobs that asked for it: any, cpu, H200, ...")
+    ] = None,
     owner: Annotated[str | None, typer.Option(help="Jobs of this owner.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200)] = 20,
     service: Service,
@@ -79,7 +82,7 @@ def list_jobs(
 ) -> None:
     """List jobs, the newest first."""
     with service.client() as client:
-        page = client.list(limit, state=state, mode=mode, owner=owner)
+        page = client.list(limit, state=state, mode=mode, device=device, owner=owner)
     if as_json:
         print_json(page)
     elif page["jobs"]:

@@ -305,8 +305,10 @@ def test_list_is_a_table_of_headlines(halfbyte, service):
         {**job("queued", id="b" * 32, filename="\x1b[1mk.py"), "headline": None},
     ]
     service.tell("GET", JOBS, Answer(200, {"jobs": jobs, "next_cursor": None}))
-    done = halfbyte("list", "--state", "queued", "--url", service.url)
+    chosen = ("--state", "queued", "--device", "any")
+    done = halfbyte("list", *chosen, "--url", service.url)
     assert done.returncode == 0
+    assert service.requests[0].path == f"{JOBS}?limit=20&state=queued&device=any"
     head, one, two = (line.split() for line in done.stdout.splitlines())
     assert head == ["id", "state", "mode", "device", "sent", "(UTC)", "us", "kernel"]
     assert one == ["a" * 32, "passed", "test", "any", "01-02", "03:04", "12.3", "auto"]

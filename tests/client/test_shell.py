@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import termios
@@ -50,15 +51,81 @@ def test_a_shell_completes_commands_and_words(environment, words, last, offered)
     assert done.stdout.split() == offered
 
 
-def test_completion_is_installed_for_the_shell_that_asks(environment):
+OTHER_SHELLS = {
+    "zsh": """
+        compdef() {{ }}
+        _arguments() {{ print -r -- "$@" }}
+        eval "$(halfbyte --show-completion; true)"
+        words=({typed}) CURRENT={at}
+        _halfbyte_completion
+    """,
+    "fish": """
+        halfbyte --show-completion | source
+        complete -C "{typed}"
+    """,
+}
+"""Print what is offered: in zsh, what its completion is told to."""
+
+
+@pytest.mark.parametrize("shell", OTHER_SHELLS)
+@pytest.mark.parametrize(
+    ("typed", "offered", "not_offered"),
+    [
+        ("halfbyte pro", ("profile",), "compile"),
+        ("halfbyte list --state f", ("finished", "failed"), "queued"),
+    ],
+)
+def test_other_shells_complete_by_the_script_that_is_printed_for_them(
+    environment, shell, typed, offered, not_offered
+):
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} here")
+    script = OTHER_SHELLS[shell].format(typed=typed, at=len(typed.split()))
+    path = f"{Path(HALFBYTE).parent}:{environment['PATH']}"
+    done = subprocess.run(
+        [shell, "--no-config" if shell == "fish" else "-f", "-c", script],
+        env={**environment, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=True,
+    )
+    assert all(word in done.stdout for word in offered)
+    assert not_offered not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("shell", "asks"),
+    [("zsh", "_HALFBYTE_COMPLETE=complete_zsh"), ("fish", "_HALFBYTE_COMPLETE=complete_fish")],
+)
+def test_scripts_for_other_shells_ask_the_command_itself(halfbyte, shell, asks):
+    script = halfbyte(_HALFBYTE_COMPLETE=f"source_{shell}").stdout
+    assert asks in script
+    assert script.count("_TYPER_COMPLETE_ARGS=") == script.count(asks) > 0
+    asked = {"_HALFBYTE_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    told = halfbyte(**asked, _TYPER_COMPLETE_ARGS="halfbyte list --state f").stdout
+    assert re.findall(r"f[a-z]+ed\b", told) == ["finished", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("shell", "options", "installed"),
+    [
+        ("bash", "--norc", ".bashrc"),
+        ("zsh", "-f", ".zfunc/_halfbyte"),
+        ("fish", "--no-config", ".config/fish/completions/halfbyte.fish"),
+    ],
+)
+def test_completion_is_installed_for_the_shell_that_asks(environment, shell, options, installed):
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} here")
     subprocess.run(
-        ["bash", "--norc", "-c", f"{HALFBYTE} --install-completion; true"],
+        [shell, options, "-c", f"{HALFBYTE} --install-completion; true"],
         env=environment,
         capture_output=True,
         timeout=50,
         check=True,
     )
-    assert "halfbyte" in (Path(environment["HOME"]) / ".bashrc").read_text()
+    assert "halfbyte" in (Path(environment["HOME"]) / installed).read_text()
 
 
 def test_open_shows_the_page_of_a_job_in_the_browser(halfbyte, service, tmp_path):

@@ -182,9 +182,14 @@ async def test_a_list_is_filtered_and_paged(http):
     assert await ids(mode="benchmark") == []
     assert await ids(owner="anonymous", mode="test") == jobs[::-1]
     assert await ids(owner="somebody") == []
-    page = (await http.get("/v1/jobs", params={"limit": 2})).json()
+    other = (await http.post("/v1/jobs", json=SIZES | {"device": "H200"})).json()["id"]
+    assert await ids(device="h200") == [other]
+    assert await ids(device="any", mode="test") == jobs[::-1]
+    await http.delete(f"/v1/jobs/{other}")
+    assert await ids(device="H200", state="queued") == []
+    page = (await http.get("/v1/jobs", params={"limit": 2, "device": "any"})).json()
     assert [job["id"] for job in page["jobs"]] == jobs[:0:-1]
-    assert await ids(limit=2, cursor=page["next_cursor"]) == jobs[:1]
+    assert await ids(limit=2, device="any", cursor=page["next_cursor"]) == jobs[:1]
 
 
 @pytest.mark.parametrize(
@@ -194,6 +199,7 @@ async def test_a_list_is_filtered_and_paged(http):
         ({"limit": 201}, "limit"),
         ({"state": "Queued"}, "state"),
         ({"mode": "fast"}, "mode"),
+        ({"device": "abacus"}, "device"),
         ({"cursor": "yesterday"}, "cursor"),
         ({"cursor": "٣"}, "cursor"),
         ({"sate": "queued"}, "sate"),

@@ -136,7 +136,9 @@ async def test_a_job_that_no_live_worker_takes_says_so_from_the_first_answer_on(
     served = (await http.post("/v1/jobs", json={"device": "cpu", "mode": "test"})).json()
     lonely = (await http.post("/v1/jobs", json={"device": "H200", "mode": "test"})).json()
     assert served["hint"] is None
-    assert lonely["hint"] == "no live worker takes jobs of mode test for device H200"
+    assert lonely["hint"] == (
+        "no live worker takes jobs of mode test for device H200; live ones take them for any, cpu"
+    )
     assert (await http.get(lonely["links"]["self"])).json()["hint"] == lonely["hint"]
     await queue.heartbeat(worker("H200"))
     assert (await http.get(lonely["links"]["self"])).json()["hint"] is None
