@@ -16,6 +16,11 @@ from service.problem_document import status_problem
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 LOOPBACK = "localhost"
+ADD_A_NAME = "its operator adds further names, as that of a proxy, to HALFBYTE_SERVICE_HOSTS"
+OPEN_UP = (
+    "behind a proxy with a name of its own it takes HALFBYTE_SERVICE_TRUSTED_NETWORK=true, and "
+    "that name in HALFBYTE_SERVICE_HOSTS"
+)
 log = logging.getLogger(__name__)
 
 
@@ -86,6 +91,7 @@ class SameSite:
         """Stand around `app`."""
         self._app = app
         self._picky = loopback_only or bool(hosts)
+        self._remedy = OPEN_UP if loopback_only else ADD_A_NAME
         self._hosts = frozenset(() if loopback_only else map(str.lower, hosts))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,7 +101,8 @@ class SameSite:
             host, origin = headers.get("host", ""), headers.get("origin")
             if self._picky and host and _named(host) not in self._hosts | {LOOPBACK}:
                 names = ", ".join(sorted(self._hosts | {LOOPBACK}))
-                refusal = status_problem(421, f"this service is not {host}, but {names}")
+                detail = f"this service is not {host}, but {names}; {self._remedy}"
+                refusal = status_problem(421, detail)
                 return await refusal(scope, receive, send)
             if scope["method"] not in SAFE_METHODS and not _same_site(origin, host):
                 refusal = status_problem(403, "pages of other sites may not use this service")

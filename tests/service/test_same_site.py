@@ -44,6 +44,20 @@ async def test_a_name_that_merely_leads_to_loopback_is_not_answered(http, host):
         assert answer.headers["content-type"] == "application/problem+json"
 
 
+async def test_who_asks_by_the_name_of_a_proxy_reads_what_to_set(http, queue_settings):
+    headers = {"Host": "bench.example"}
+    told = (await http.get("/healthz", headers=headers)).json()["detail"]
+    assert told.startswith("this service is not bench.example, but localhost; ")
+    assert "HALFBYTE_SERVICE_TRUSTED_NETWORK=true" in told
+    settings = ServiceSettings(trusted_network=True, hosts=("api",))  # as under compose
+    async with serving(queue_settings, settings) as composed:
+        answer = await composed.get("/", headers=headers | {"Accept": "text/html"})
+        told = (await composed.get("/healthz", headers=headers)).json()["detail"]
+    assert "api, localhost; its operator adds further names" in told
+    assert told.endswith("HALFBYTE_SERVICE_HOSTS")
+    assert "HALFBYTE_SERVICE_HOSTS" in answer.text  # a person sees it too
+
+
 @pytest.mark.parametrize("host", ["localhost:9", "LOCALHOST", "127.0.0.1", "[::1]:8000"])
 async def test_loopback_has_several_names(http, host):
     assert (await http.get("/healthz", headers={"Host": host})).status_code == 200
