@@ -71,6 +71,23 @@ def test_the_api_has_no_torch_and_the_workers_have_a_compiler() -> None:
         assert {"g++", "ninja-build"} <= set(system.split())
 
 
+def test_the_gpu_worker_has_what_competition_files_use(tmp_path: Path) -> None:
+    assert re.match(r"nvidia/cuda:[0-9.]+-devel-", STAGES["worker-gpu"].base)  # nvcc
+    [listed] = [
+        each.rest for each in STAGES["worker-gpu"].all("RUN") if "dependencies.py" in each.rest
+    ]
+    program, *extras = listed.partition(" > ")[0].removeprefix("python ").split()
+    found = subprocess.run(
+        [sys.executable, ROOT / "docker" / program, *extras],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for package in ("nvidia-cutlass-dsl", "triton", "cuda-bindings", "nvidia-ml-py"):
+        assert re.search(rf"^{package}\b", found, re.MULTILINE)
+
+
 def test_a_build_is_sent_what_is_copied_and_nothing_else() -> None:
     copied = {
         source.rstrip("/")
