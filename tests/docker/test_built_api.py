@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import WaitUntil
 from tests.docker import ROOT
 from tests.docker.build import Built, build
-from tests.docker.compose import SERVICES
+from tests.docker.compose import SERVICES, by_default
 from tests.docker.dockerfile import read_stages
 from tests.redis_server import SERVERS, RedisServer
 
@@ -43,7 +43,8 @@ def served(built: Built, redis_url: str) -> Iterator[Callable[[], bool]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
-    given = SERVICES["api"]["environment"] | {"HALFBYTE_QUEUE_REDIS_URL": redis_url}
+    compose = {name: by_default(each) for name, each in SERVICES["api"]["environment"].items()}
+    given = compose | {"HALFBYTE_QUEUE_REDIS_URL": redis_url}
     command = [port if word == "8000" else word for word in STAGES["api"].last("CMD").argv]
     check = [word.replace("8000", port) for word in SERVICES["api"]["healthcheck"]["test"][1:]]
 
