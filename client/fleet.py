@@ -6,7 +6,7 @@ from typing import NoReturn
 from client.child import become, python
 from client.environment import inherited
 from client.errors import UsageError
-from client.gpus import chosen, gpus_here
+from client.gpus import NONE, chosen, gpus_here
 from client.signals import HeldSignals
 from client.supervisor import Spec, Supervisor
 from client.terminal import say
@@ -30,9 +30,10 @@ def worker_specs(gpus: str, count: int | None, redis_url: str, name: str = "work
         raise UsageError(
             f"--workers {count}: a GPU has one worker, and of {gpus} there are {len(found)}"
         )
-    given = (
-        [{GPU: uuid} for uuid in found[:count]] if found else [{}] * (1 if count is None else count)
-    )
+    if found:
+        given = [{GPU: uuid} for uuid in found[:count]]
+    else:
+        given = [{GPU: NONE} if gpus == NONE else {}] * (1 if count is None else count)
     return [
         Spec(
             f"{name}-{number}",
@@ -48,7 +49,9 @@ def worker_specs(gpus: str, count: int | None, redis_url: str, name: str = "work
 def serve(gpus: str, redis_url: str, logs: Path) -> None:
     """Keep one worker a GPU alive until a signal asks to stop; raises as `worker_specs` does."""
     if not chosen(gpus):
-        raise UsageError(f"--gpus {gpus}: there is no GPU here; without --gpus one worker starts")
+        raise UsageError(
+            f"--gpus {gpus}: there is no GPU to serve; without --gpus one worker starts"
+        )
     specs = worker_specs(gpus, None, redis_url, "gpu-worker")
     logs.mkdir(parents=True, exist_ok=True)
     supervisor = Supervisor(logs)

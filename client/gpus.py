@@ -9,6 +9,8 @@ from pathlib import Path
 from client.errors import UsageError
 
 ALL = "all"
+NONE = "none"
+"""Also where there are GPUs: the CPU."""
 DRIVER = Path("/proc/driver/nvidia/gpus")
 
 
@@ -22,15 +24,15 @@ def gpus_here(driver: Path = DRIVER) -> tuple[str, ...]:
 
 
 def chosen(wanted: str, driver: Path = DRIVER) -> tuple[str, ...]:
-    """Return the UUIDs of `all` GPUs, or of those named by index or UUID: `0,1`.
+    """Return the UUIDs of `all` GPUs, of `none`, or of those named by index or UUID: `0,1`.
 
     Raises:
         UsageError: one is not here, or is named twice.
 
     """
     here = gpus_here(driver)
-    if wanted == ALL:
-        return here
+    if wanted in (ALL, NONE):
+        return here if wanted == ALL else ()
     found = tuple(_gpu(word.strip(), here) for word in wanted.split(","))
     if len(set(found)) < len(found):
         raise UsageError(f"--gpus {wanted}: a GPU has one worker, and one of them is named twice")

@@ -48,7 +48,7 @@ def workers_table(workers: Sequence[Worker]) -> Table:
             Text(plain(worker["id"])),
             Text(plain(worker["state"]), style=STYLES.get(worker["state"], "")),
             Text(plain(worker["gpu"] or worker["device"])),
-            Text(str(worker["sandbox_level"])),
+            Text("-" if worker["sandbox_level"] is None else str(worker["sandbox_level"])),
             Text(plain(worker["job"] or "-")),
             *([Text(plain(worker.get("reason") or ""))] if told else []),
         )

@@ -31,6 +31,7 @@ POLL_S = 0.1
 PROBE_S = 5.0
 API_GRACE_S = 10.0
 ABLE = ("idle", "busy")
+UNFIT = "unhealthy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,7 @@ class Local:
         say("api ready")
         workers = self._supervisor.start(*specs)
         if workers:
-            pids = {each.pid for each in workers}
-            self._await(workers, lambda: self._worker_ready(pids))
+            self._await(workers, lambda: self._worker_ready(workers))
         self._data.note(self.url, redis_url)
 
     def wait(self, timeout_s: float) -> bool:
@@ -130,14 +130,21 @@ class Local:
         answer = self._get("/readyz")
         return answer is not None and answer.is_success
 
-    def _worker_ready(self, pids: set[int]) -> bool:
+    def _worker_ready(self, stage: Sequence[Child]) -> bool:
+        """Whether one of the workers can judge; one of several GPUs may be broken or taken."""
         answer = self._get("/v1/workers")
-        workers = answer.json()["workers"] if answer is not None and answer.is_success else ()
-        for worker in workers:
-            if worker["pid"] in pids and worker["state"] in ABLE:
+        listed = answer.json()["workers"] if answer is not None and answer.is_success else ()
+        by_pid = {worker["pid"]: worker for worker in listed}
+        ours = [(each, by_pid[each.pid]) for each in stage if each.pid in by_pid]
+        for _, worker in ours:
+            if worker["state"] in ABLE:
                 device = plain(worker["gpu"] or worker["device"])
                 say(f"worker ready on {device}, sandbox level {worker['sandbox_level']}")
                 return True
+        unfit = [(each, worker) for each, worker in ours if worker["state"] == UNFIT]
+        if unfit and len(unfit) + sum(each.ended() is not None for each in stage) == len(stage):
+            each, worker = unfit[0]
+            raise StartFailed(each.spec.name, f"can judge nothing: {worker['reason']}", each.log)
         return False
 
     def _get(self, path: str) -> httpx.Response | None:

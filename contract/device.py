@@ -11,6 +11,8 @@ from contract.submission import Mode
 
 ANY = "any"
 CPU = "cpu"
+UNKNOWN = "unknown"
+"""What a worker has whose judge never came up: no name that a job could ask for."""
 DEVICES = (
     ANY,
     CPU,

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contract.device import CPU, GPU_ONLY, line_of
+from contract.device import CPU, GPU_ONLY, UNKNOWN, line_of
 from contract.submission import Candidate, Mode, Submission
 from contract.verdict import Verdict
 
@@ -150,21 +150,29 @@ class WorkerInfo(BaseModel):
     id: str
     pid: int
     host: str
-    device: str
-    """`cpu`, `H200`, ...: what jobs can ask for."""
-    serves: tuple[str, ...]
+    device: str = UNKNOWN
+    """`cpu`, `H200`, ...: what jobs can ask for; `unknown` while its judge never came up."""
+    serves: tuple[str, ...] = ()
     """All device names whose jobs it takes, the most special first: `H200`, `sm_90`, `any`."""
     gpu: str | None = None
+    """Its name; while its judge never came up, what the worker was told to take."""
     python: str
     """`3.11`: whose grammar submissions are checked with."""
-    sandbox_level: int
+    sandbox_level: int | None = None
+    """None while its judge never came up."""
     ranked: bool = False
     """Whether it takes ranked jobs: it has a GPU, and its sandbox is as tight as they need."""
     job: str | None = None
     state: WorkerState = WorkerState.STARTING
     reason: str | None = None
-    """Why it takes no jobs, where it is `unhealthy`: what its GPU failed in, or what else."""
+    """Why it takes no jobs, where it is `unhealthy`: what its GPU failed in, who has it, or what
+    else kept its judge from coming up."""
     heartbeat_at: datetime | None = None
+
+    @property
+    def fit(self) -> bool:
+        """Whether its device can be used."""
+        return self.state is not WorkerState.UNHEALTHY
 
     def takes(self, mode: Mode) -> bool:
         """Whether it is fit for jobs of a mode."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from contract.contest import Contest
 from contract.device import CPU, GPU_ONLY, device_named
 from contract.errors import InvalidSubmission
-from contract.job import Job, WorkerInfo, WorkerState
+from contract.job import Job, WorkerInfo
 from contract.problem import Case, Problem
 from contract.queue import JobQueue
 from contract.quota import Quotas
@@ -58,15 +58,15 @@ class Admission:
         """Put the job into the queue, or return the one that the key already stands for.
 
         Raises:
-            InvalidSubmission, QuotaExceeded, QueueFull, IntakeStopped, IdempotencyConflict,
-                QueueUnavailable: it is not accepted.
+            InvalidSubmission, QuotaExceeded, QueueFull, IntakeStopped, OutsideWindow,
+                IdempotencyConflict, QueueUnavailable: it is not accepted.
 
         """
         await self._contest.check_open()
         for each in sent.candidates:
             if each.source is not None:
                 self._settings.limits.check_source(each.source)
-        workers = await self._queue.workers()
+        workers = [each for each in await self._queue.workers() if each.serves]
         submission = self._resolve(sent, workers)
         if not caller.limited or await self._quotas.take(caller.owner, idempotency_key):
             await self._check(sent, submission, workers)
@@ -216,7 +216,7 @@ async def refusal_of(
 
 def default_mode(workers: Sequence[WorkerInfo], device: str) -> Mode:
     """Return the mode of a job that names none: nothing is timed without a GPU."""
-    timed = any(each.device != CPU and each.state is not WorkerState.UNHEALTHY for each in workers)
+    timed = any(each.device != CPU and each.fit for each in workers)
     return Mode.BENCHMARK if timed and device != CPU else Mode.TEST
 
 
@@ -249,11 +249,11 @@ def _refuse_what_cannot_run(mode: Mode, device: str, workers: Sequence[WorkerInf
     if not workers or any(each.takes(mode) for each in workers):
         return
     if mode is Mode.RANKED and any(each.device != CPU for each in workers):
-        levels = sorted({each.sandbox_level for each in workers if each.device != CPU})
+        levels = sorted({str(each.sandbox_level) for each in workers if each.device != CPU})
         raise InvalidSubmission(
             "mode",
             "mode `ranked` needs a worker with a tight sandbox: level 2, or level 1 where its "
-            f"operator allows it; the GPU workers here have level {', '.join(map(str, levels))}",
+            f"operator allows it; the GPU workers here have level {', '.join(levels)}",
         )
     raise InvalidSubmission(
         "mode", f"mode `{mode}` needs a GPU and is never emulated; no worker here has one"

@@ -65,7 +65,7 @@ def _now(figures: Figures) -> Iterator[Metric]:
     workers = [worker for worker, _ in figures.workers]
     yield _gauge(
         "halfbyte_workers",
-        "Live workers; one whose GPU failed its proof is `unhealthy`",
+        "Live workers; one that could not start or whose GPU failed its proof is `unhealthy`",
         ("device", "state"),
         (
             ((device, state), sum((each.device, each.state) == (device, state) for each in workers))

@@ -46,6 +46,6 @@ async def health() -> Response:
 @router.get("/readyz", response_model=Readiness, responses=problems(503))
 async def readiness(queue: Queue) -> Response:
     """Say whether jobs are accepted; the problem says why not."""
-    alive = await queue.workers()
+    able = [each for each in await queue.workers() if each.fit]
     queued = sum((await queue.depth()).values())
-    return json_response(Readiness(workers=len(alive), queued=queued))
+    return json_response(Readiness(workers=len(able), queued=queued))

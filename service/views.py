@@ -119,7 +119,7 @@ class QueueView(BaseModel):
     waiting: int
     running: int
     workers: int
-    """Live ones."""
+    """Live ones that are not `unhealthy`."""
     lines: tuple[LineView, ...]
     """Where jobs wait, by device and mode."""
 
@@ -139,7 +139,7 @@ class Readiness(BaseModel):
 
     status: str = "ready"
     workers: int
-    """Live workers; without any, jobs are accepted and wait."""
+    """Live workers that are not `unhealthy`; without any, jobs are accepted and wait."""
     queued: int
 
 
@@ -237,7 +237,7 @@ def queue_view(figures: Figures) -> QueueView:
     return QueueView(
         waiting=sum(line.waiting for line in figures.lines),
         running=figures.running,
-        workers=len(figures.workers),
+        workers=sum(worker.fit for worker, _ in figures.workers),
         lines=tuple(lines),
     )
 

@@ -33,7 +33,7 @@ def calibrations(settings: WorkerSettings, runs: int) -> Iterator[Calibration]:
     """Yield one calibration after another; none where there is no GPU.
 
     Raises:
-        GpuTaken: a worker has the GPU.
+        GpuUnusable: a worker has the GPU, or it cannot be used.
         SandboxUnavailable, RunnerFailed: see `worker.judge_main`.
 
     """
@@ -87,12 +87,12 @@ def report(found: Sequence[Calibration]) -> str:
 
 def measure(settings: WorkerSettings, runs: int, as_json: bool) -> None:
     """Measure, and write what was found to stdout."""
-    from worker.gpu_lock import GpuTaken  # noqa: PLC0415
+    from worker.gpu_lock import GpuUnusable  # noqa: PLC0415
     from worker.sandbox.confinement import SandboxUnavailable  # noqa: PLC0415
 
     try:
         found = tuple(calibrations(settings, runs))
-    except (GpuTaken, SandboxUnavailable) as error:
+    except (GpuUnusable, SandboxUnavailable) as error:
         sys.exit(f"halfbyte: {error}")
     if not found:
         sys.exit("halfbyte: there is no GPU here, so nothing is timed and nothing to calibrate")

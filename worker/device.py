@@ -10,14 +10,15 @@ from typing import Final, Protocol
 import torch
 
 from kernels.measurement import Calibration
-from worker.gpu_lock import lock_folder, lock_gpu
+from worker.gpu_lock import GpuUnusable, lock_folder, lock_gpu
 from worker.ground import CpuGround, Ground
 from worker.ncu import find_ncu, folders_of
 from worker.road import PlainRoad, Road
 from worker.runner_process import RunnerProcess
 from worker.sampling import delta_of
 from worker.sandbox.confinement import SandboxSettings
-from worker.settings import WorkerSettings
+from worker.settings import NO_GPU, WorkerSettings
+from worker.slices import cut_up, refuse_slice
 from worker.telemetry import Meter, NoMeter, find_meter
 
 BASIC_ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
@@ -106,7 +107,7 @@ class Gpu:
         """Lock the GPU, make the context and remember how much memory is in use.
 
         Raises:
-            GpuTaken: another worker has it.
+            GpuUnusable: another worker has it, or it is a slice of one.
 
         """
         from worker.gpu import (  # noqa: PLC0415  (a driver)
@@ -117,6 +118,7 @@ class Gpu:
         )
 
         self._settings = settings
+        refuse_slice(torch.cuda.get_device_name(0))
         uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
         holder = f"worker {settings.name}".rstrip() + f", process {os.getppid()}"
         self._lock_fd = lock_gpu(uuid, lock_folder(settings.sandbox), holder)
@@ -165,8 +167,22 @@ class Gpu:
 
 
 def find_device(settings: WorkerSettings) -> Device:
-    """Return the GPU where there is one."""
-    return Gpu(settings) if torch.cuda.is_available() else EmulatedDevice(settings)
+    """Return the GPU where there is one. Where one is named, no CPU takes its place.
+
+    Raises:
+        GpuUnusable: it is taken, cut up, broken, or nothing that CUDA finds.
+
+    """
+    named = settings.gpu
+    if named in ("", NO_GPU) and not torch.cuda.is_available():
+        return EmulatedDevice(settings)
+    refuse_slice(named)
+    try:
+        torch.cuda.init()  # type: ignore[no-untyped-call]
+        return Gpu(settings)
+    except (RuntimeError, AssertionError, ImportError) as error:
+        words = cut_up(named) or str(error).partition("\n")[0]
+        raise GpuUnusable(f"GPU {named or 0} cannot be used: {words}") from error
 
 
 def _minors(uuid: str) -> Iterator[int]:

@@ -7,15 +7,15 @@ from pathlib import Path
 from worker.sandbox.confinement import SandboxSettings
 
 
-class GpuTaken(Exception):
-    """Another worker has the GPU. The message says which."""
+class GpuUnusable(Exception):
+    """Another worker has the GPU, or it is none that we can serve. The message says what it is."""
 
 
 def lock_gpu(uuid: str, folder: Path, holder: str) -> int:
     """Lock a GPU, and return the descriptor that holds the lock as long as it is open.
 
     Raises:
-        GpuTaken: somebody has it; `holder` is what the next one reads of us.
+        GpuUnusable: somebody has it; `holder` is what the next one reads of us.
         OSError: the folder cannot be used.
 
     """
@@ -27,7 +27,7 @@ def lock_gpu(uuid: str, folder: Path, holder: str) -> int:
     except BlockingIOError:
         who = os.pread(lock_fd, 1000, 0).decode("utf-8", "replace")
         os.close(lock_fd)
-        raise GpuTaken(f"{uuid} is in use by {who or 'another worker'}") from None
+        raise GpuUnusable(f"{uuid} is in use by {who or 'another worker'}") from None
     os.ftruncate(lock_fd, 0)
     os.pwrite(lock_fd, holder.encode(), 0)
     return lock_fd

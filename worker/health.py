@@ -5,7 +5,6 @@ import socket
 import sys
 
 from contract.errors import QueueUnavailable
-from contract.job import WorkerState
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
 
@@ -20,7 +19,7 @@ async def complaint(queue: JobQueue, host: str) -> str | None:
     ours = [worker for worker in await queue.workers() if worker.host == host]
     if not ours:
         return f"no worker of {host} has a fresh heartbeat"
-    if all(worker.state is WorkerState.UNHEALTHY for worker in ours):
+    if not any(worker.fit for worker in ours):
         return f"{ours[0].id} can judge nothing: {ours[0].reason}"
     return None
 

@@ -57,7 +57,7 @@ class JudgeClient:
         """Start the process and wait until it can judge.
 
         Raises:
-            JudgeLost: it did not come up, or its device failed its proof.
+            JudgeLost: it did not come up; the message says why, where it said so.
 
         """
         self._others = frozenset(children(os.getpid()))
@@ -76,17 +76,23 @@ class JudgeClient:
         self._reader, self._writer = await asyncio.open_connection(sock=ours, limit=LINE_BYTES)
         try:
             async with asyncio.timeout(START_S):
-                await self._send(Configure(settings=self._settings))
-                ready = await self._receive()
+                return await self._first_words()
         except TimeoutError:
             await self.close()
             raise JudgeLost(f"the judge did not come up within {START_S} s") from None
-        if isinstance(ready, Ready):
-            return ready
-        await self.close()
-        if isinstance(ready, Unhealthy):
-            raise JudgeLost(ready.message)
-        raise JudgeLost(f"the judge began with {ready.type}")
+        except JudgeLost:
+            await self.close()
+            raise
+
+    async def _first_words(self) -> Ready:
+        await self._send(Configure(settings=self._settings))
+        match await self._receive():
+            case Ready() as ready:
+                return ready
+            case Unhealthy(message=message):
+                raise JudgeLost(message)
+            case other:
+                raise JudgeLost(f"the judge began with {other.type}")
 
     @property
     def alive(self) -> bool:
@@ -142,4 +148,4 @@ class JudgeClient:
                 return FROM_JUDGE.validate_json(text)
         except (ConnectionError, ValueError) as error:  # reset; too long, or no message of ours
             raise JudgeLost(f"the judge cannot be understood: {error}") from error
-        raise JudgeLost("the judge ended without a word")
+        raise JudgeLost("the judge ended without a word; the log of the worker has its last ones")

@@ -19,7 +19,7 @@ from contract.logs import log_to_stderr
 from worker.device import find_device
 from worker.environment import describe_machine, device_names
 from worker.findings import Host
-from worker.gpu_lock import GpuTaken
+from worker.gpu_lock import GpuUnusable
 from worker.judge import Machine
 from worker.judging import Bench, Judging
 from worker.messages import TO_JUDGE, Begin, Cancel, Configure, FromJudge, Ready, Unhealthy, line
@@ -44,7 +44,7 @@ class JudgeProcess:
 
         Raises:
             SandboxUnavailable: none of the wanted level works here.
-            GpuTaken: another worker has the GPU.
+            GpuUnusable: another worker has the GPU, or it is none that we can serve.
 
         """
         self._out = out
@@ -151,8 +151,9 @@ def main() -> None:
     assert isinstance(first, Configure)
     try:
         judge = JudgeProcess(first.settings, messages, worker)
-    except (SandboxUnavailable, GpuTaken) as error:
-        sys.exit(f"the judge cannot start: {error}")
+    except (SandboxUnavailable, GpuUnusable) as error:
+        worker.sendall(line(Unhealthy(message=str(error))))
+        return
     judge.serve()
 
 

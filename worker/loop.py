@@ -13,18 +13,19 @@ from contextlib import suppress
 from enum import Enum
 from typing import Final, TypeVar
 
+from contract.device import CPU
 from contract.errors import LeaseLost, QueueUnavailable
 from contract.job import Fault, Lease, Progress, WorkerInfo, WorkerState
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
 from worker.judge_client import JudgeClient, JudgeLost
-from worker.messages import Failed, Judged, Progressed, Stopped, Unhealthy
+from worker.messages import Failed, Judged, Progressed, Ready, Stopped, Unhealthy
 from worker.settings import WorkerSettings
 
 STOP_S: Final = 0.7
 """A judge that has not stopped a job by then is killed: a cancel takes a second at most."""
-HEAL_S: Final = 30.0
-"""Between a device's failed proof and the next look at it."""
+HEAL_S: Final = (5.0, 10.0, 20.0, 40.0, 60.0)
+"""From when no job can be taken to the next start of a judge, and from each to the one after it."""
 BACK_OFF_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 
 log = logging.getLogger("halfbyte.worker")
@@ -49,7 +50,7 @@ class Worker:
         settings: WorkerSettings,
         queue_settings: QueueSettings,
     ) -> None:
-        """Own the judge, which has been started."""
+        """Own the judge, which `run` starts."""
         self._queue = queue
         self._judge = judge
         self._info = info
@@ -58,6 +59,9 @@ class Worker:
         self._stopping = asyncio.Event()
         self._unfit: str | None = None
         """Why no job can be taken; None while one can."""
+        self._unfit_starts = 0
+        self._described = asyncio.Event()
+        """The first judge is up, or has said why it is not."""
 
     def stop(self) -> None:
         """Take no further job, and give the running one its grace."""
@@ -68,7 +72,6 @@ class Worker:
         """Work until stopped."""
         heart = asyncio.create_task(self._beat())
         try:
-            self._describe(state=WorkerState.IDLE)
             await self._work()
         finally:
             heart.cancel()
@@ -96,17 +99,19 @@ class Worker:
                 await self._attempt(lease)
 
     async def _restart(self) -> None:
-        """Start another judge; a device that failed its proof is left alone for a while."""
+        """Start a judge; a device that cannot be used is left alone for longer each time."""
         if self._unfit is not None:
-            await self._pause(HEAL_S)
+            await self._pause(HEAL_S[min(self._unfit_starts, len(HEAL_S) - 1)])
+            self._unfit_starts += 1
         try:
-            started = await self._unless_stopped(self._judge.start())
+            ready = await self._unless_stopped(self._judge.start())
         except JudgeLost as error:
             self._unfit = str(error)
             self._describe(WorkerState.UNHEALTHY)
             raise
-        if started is not None:
-            self._unfit = None
+        if ready is not None:
+            self._unfit, self._unfit_starts = None, 0
+            self._info = introduced(self._info, ready, self._settings)
             self._describe(WorkerState.IDLE)
 
     async def _unless_stopped(self, work: Coroutine[object, object, T]) -> T | None:
@@ -122,6 +127,7 @@ class Worker:
             await asyncio.gather(working, stopping, return_exceptions=True)
 
     async def _beat(self) -> None:
+        await self._described.wait()
         while True:
             try:
                 if await self._queue.heartbeat(self._info):
@@ -144,6 +150,7 @@ class Worker:
             state = WorkerState.UNHEALTHY
         update = {"state": state, "job": job, "reason": self._unfit}
         self._info = self._info.model_copy(update=update)
+        self._described.set()
 
     async def _attempt(self, lease: Lease) -> None:
         """See one attempt through."""
@@ -246,6 +253,23 @@ class Worker:
         if abandoned is Abandoned.DRAINED:
             fault = Fault(reason="worker_drained", message=abandoned.value)
             await persist(lambda: self._queue.release(lease, fault, count_attempt=False))
+
+
+def introduced(info: WorkerInfo, ready: Ready, settings: WorkerSettings) -> WorkerInfo:
+    """Return a worker with what its judge says of the machine."""
+    facts = {
+        "device": ready.environment.device,
+        "serves": ready.serves,
+        "gpu": ready.environment.gpu,
+        "sandbox_level": ready.sandbox_level,
+        "ranked": may_rank(ready, settings),
+    }
+    return info.model_copy(update=facts)
+
+
+def may_rank(ready: Ready, settings: WorkerSettings) -> bool:
+    """Whether times of this worker may stand on a leaderboard."""
+    return ready.environment.device != CPU and ready.sandbox_level >= settings.ranked_level
 
 
 async def persist(write: Callable[[], Awaitable[object]]) -> None:

@@ -6,17 +6,14 @@ import platform
 import secrets
 import signal
 import socket
-import sys
 from typing import Final
 
-from contract.device import CPU
 from contract.job import WorkerInfo
 from contract.logs import log_to_stderr
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
-from worker.judge_client import JudgeClient, JudgeLost
+from worker.judge_client import JudgeClient
 from worker.loop import Worker
-from worker.messages import Ready
 from worker.process_tree import adopt_orphans
 from worker.sandbox.sweep import sweep
 from worker.settings import WorkerSettings
@@ -30,23 +27,18 @@ JUDGE_ENVIRONMENT: Final = {
 
 
 async def serve(settings: WorkerSettings, queue_settings: QueueSettings) -> None:
-    """Start the judge, join the queue, and work until a signal says stop."""
+    """Join the queue, and work until a signal says stop."""
     adopt_orphans()
     sweep(settings.sandbox)
     judge = JudgeClient(settings, judge_environment(settings))
-    ready = await judge.start()
     queue = JobQueue.connect(queue_settings)
     name = settings.name or f"{socket.gethostname()}-{os.getpid()}"
     info = WorkerInfo(
         id=f"{name}-{secrets.token_hex(3)}",
         pid=os.getpid(),
         host=socket.gethostname(),
-        device=ready.environment.device,
-        serves=ready.serves,
-        gpu=ready.environment.gpu,
+        gpu=settings.gpu or None,
         python=".".join(platform.python_version_tuple()[:2]),
-        sandbox_level=ready.sandbox_level,
-        ranked=may_rank(ready, settings),
     )
     worker = Worker(queue, judge, info, settings, queue_settings)
     loop = asyncio.get_running_loop()
@@ -57,11 +49,6 @@ async def serve(settings: WorkerSettings, queue_settings: QueueSettings) -> None
     finally:
         await queue.close()
         sweep(settings.sandbox)
-
-
-def may_rank(ready: Ready, settings: WorkerSettings) -> bool:
-    """Whether times of this worker may stand on a leaderboard."""
-    return ready.environment.device != CPU and ready.sandbox_level >= settings.ranked_level
 
 
 def judge_environment(settings: WorkerSettings) -> dict[str, str]:
@@ -77,10 +64,7 @@ def judge_environment(settings: WorkerSettings) -> dict[str, str]:
 def main() -> None:
     """Read the settings once and serve."""
     log_to_stderr()
-    try:
-        asyncio.run(serve(WorkerSettings(), QueueSettings()))
-    except JudgeLost as error:  # what it said stands above, on stderr
-        sys.exit(f"the worker cannot start: {error}")
+    asyncio.run(serve(WorkerSettings(), QueueSettings()))
 
 
 if __name__ == "__main__":

@@ -74,9 +74,9 @@ class Failed(BaseModel):
 
 
 class Unhealthy(BaseModel):
-    """The device failed its proof: at the start, or after a job, whose own end follows then.
+    """The device cannot be used, or failed its proof: at the start, or after a job.
 
-    The judge ends.
+    The end of that job follows. Then the judge ends.
     """
 
     model_config = ConfigDict(frozen=True)

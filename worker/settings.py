@@ -1,11 +1,16 @@
 """Settings of a worker. Read from HALFBYTE_WORKER_... once, in `worker.main`."""
 
+from typing import Final
+
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contract.submission import Limits
 from worker.sampling import DELTA_US
 from worker.sandbox.confinement import SandboxSettings
+
+NO_GPU: Final = "none"
+"""CUDA shows no device under this name either."""
 
 
 class WorkerSettings(BaseSettings):
@@ -22,7 +27,8 @@ class WorkerSettings(BaseSettings):
     name: str = ""
     """Part of the worker's id; host and process id where empty."""
     gpu: str = ""
-    """Which GPU, as CUDA_VISIBLE_DEVICES names it: an index or a UUID. Empty: the first, if any."""
+    """Which GPU, as CUDA_VISIBLE_DEVICES names it: an index or a UUID. Empty: the first, if any;
+    `none`: the CPU, also where there is a GPU."""
     library_path: str = Field(default="", validation_alias="LD_LIBRARY_PATH")
     """Where the GPU's libraries are, if they are in no usual place."""
     spares: int = 2

@@ -26,7 +26,7 @@ def up(
         int | None,
         typer.Option(min=0, help="How many workers to start; default: one a GPU, or one."),
     ] = None,
-    gpus: Annotated[str, typer.Option(help="all, or 0,1: one worker on each.")] = ALL,
+    gpus: Annotated[str, typer.Option(help="all, none, or 0,1: one worker on each.")] = ALL,
 ) -> None:
     """Serve on this machine: redis, the API and workers, until Ctrl-C."""
     local.serve(local.Wanted(data, host, port, redis, workers, gpus))

@@ -74,7 +74,7 @@ async def board_named(queue: JobQueue, name: str) -> Problem:
 
 def devices_of(workers: Sequence[WorkerInfo]) -> Sequence[str]:
     """Return what to offer as a GPU: the devices of live workers, cards first; else any."""
-    found = {worker.device for worker in workers}
+    found = {worker.device for worker in workers if worker.serves}
     return sorted(found, key=lambda device: (device == CPU, device)) or [ANY]
 
 

@@ -94,6 +94,11 @@ def test_without_a_gpu_there_are_as_many_workers_as_are_wanted(
     assert gpus_of(worker_specs("all", 3, "")) == [None] * 3
 
 
+@pytest.mark.usefixtures("three")
+def test_gpus_that_are_here_can_be_left_alone() -> None:
+    assert gpus_of(worker_specs("none", 2, "")) == ["none", "none"]
+
+
 def children(pid: int) -> dict[str, int]:
     """The workers below a process, by their GPU."""
     found = {}
@@ -143,4 +148,4 @@ def test_workers_on_gpus_are_refused_where_there_are_none(halfbyte, tmp_path) ->
         pytest.skip("there are GPUs")
     done = halfbyte("worker", "--gpus", "all", "--redis", "redis://127.0.0.1:1/0")
     assert done.returncode == 2
-    assert "there is no GPU here" in done.stderr
+    assert "there is no GPU to serve" in done.stderr

@@ -106,6 +106,15 @@ def test_one_worker_of_several_that_does_not_start_holds_up_nobody_and_is_starte
     assert process.stdout.readline().endswith(" started again\n")
 
 
+@pytest.mark.parametrize("more", [{}, {"STAND_IN_FIRST_WORKER_ENDS": "1"}])
+def test_workers_that_can_all_judge_nothing_are_said_at_once_with_the_reason(up, more):
+    process = up.start("--workers", "2", STAND_IN_WORKER_UNFIT="1", **more)
+    code, out, err = ended(process)
+    assert code == 3
+    assert "did not start: it can judge nothing: it multiplies wrongly" in err
+    assert "serving" not in out
+
+
 @pytest.mark.parametrize("name", list(KINDS))
 def test_a_killed_child_comes_back(up, name):
     process, _ = up.serving()

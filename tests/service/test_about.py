@@ -3,7 +3,7 @@
 import re
 
 from contract.problem import PROBLEMS
-from tests.service.workers import worker
+from tests.service.workers import unfit, worker
 
 
 async def test_workers_are_listed_as_they_describe_themselves(http, queue):
@@ -39,6 +39,19 @@ async def test_readiness_tells_who_works_and_what_waits(http, queue):
     await queue.heartbeat(worker())
     answer = await http.get("/readyz")
     assert answer.json() == {"status": "ready", "workers": 1, "queued": 1}
+
+
+async def test_a_worker_that_could_not_start_is_seen_everywhere_with_its_reason(http, queue):
+    await queue.heartbeat(unfit("GPU-1 is in use by <beta>"))
+    (shown,) = (await http.get("/v1/workers")).json()["workers"]
+    assert (shown["state"], shown["reason"]) == ("unhealthy", "GPU-1 is in use by <beta>")
+    assert (shown["gpu"], shown["device"], shown["sandbox_level"]) == ("GPU-1", "unknown", None)
+    metrics = (await http.get("/metrics")).text.splitlines()
+    assert 'halfbyte_workers{device="unknown",state="unhealthy"} 1.0' in metrics
+    page = (await http.get("/", headers={"accept": "text/html"})).text
+    assert "unfit: GPU-1 is in use by &lt;beta&gt;" in page
+    assert (await http.get("/readyz")).json()["workers"] == 0
+    assert (await http.get("/v1/queue")).json()["workers"] == 0
 
 
 async def test_a_worker_that_is_gone_leaves_the_metrics(http, queue):

@@ -4,7 +4,7 @@ import pytest
 
 from contract.problem import PROBLEMS
 from contract.profile import Profile, ProfiledKernel
-from tests.service.workers import HONEST, timed, worker
+from tests.service.workers import HONEST, timed, unfit, worker
 
 CASE = {"m": [96], "n": [128], "k": [256]}
 FIT = worker("H200").model_copy(update={"id": "fit", "sandbox_level": 2, "ranked": True})
@@ -54,6 +54,17 @@ async def test_a_ranked_job_on_a_cpu_is_refused(http):
         "device",
         "mode `ranked` needs a GPU and is never emulated",
     )
+
+
+async def test_a_worker_that_could_not_start_counts_as_none(http, queue):
+    await queue.heartbeat(unfit())
+    waiting = await http.post("/v1/jobs", json={"mode": "ranked"})  # it may come up yet
+    assert waiting.status_code == 202
+    assert "no live worker takes jobs of mode ranked" in waiting.json()["hint"]
+    await queue.heartbeat(worker("cpu"))
+    refused = await http.post("/v1/jobs", json={"mode": "ranked"})
+    assert refused.status_code == 422
+    assert (await http.post("/v1/jobs", json={})).json()["mode"] == "test"
 
 
 async def test_a_ranked_job_is_refused_where_no_worker_has_a_gpu(http, queue):

@@ -20,7 +20,7 @@ from service.settings import ServiceSettings
 from tests.contract.examples import submission
 from tests.service.conftest import serving
 from tests.service.popcorn_cli import FILE, ApplicationError, PopcornCli, form_of, printed
-from tests.service.workers import HERE, timed, worker, wrong_everywhere
+from tests.service.workers import HERE, timed, unfit, worker, wrong_everywhere
 
 BOARD = "nvfp4_group_gemm"
 H200 = WorkerInfo(
@@ -71,6 +71,7 @@ async def test_boards_are_listed_without_seeds(cli, queue):
 
 
 async def test_devices_are_those_of_live_workers(cli, queue):
+    await queue.heartbeat(unfit())
     assert await cli.gpus(BOARD) == ["any"]
     await queue.heartbeat(worker())
     await queue.heartbeat(H200)

@@ -23,6 +23,19 @@ def worker(device: str = "cpu", python: str = "3.11", state: WorkerState = Worke
     )
 
 
+def unfit(reason: str = "GPU-1 is in use by worker beta, process 7") -> WorkerInfo:
+    """One whose judge never came up."""
+    return WorkerInfo(
+        id="unfit",
+        pid=1,
+        host="here",
+        gpu="GPU-1",
+        python="3.11",
+        state=WorkerState.UNHEALTHY,
+        reason=reason,
+    )
+
+
 async def finish_next(queue: JobQueue, verdict: Verdict) -> str:
     """Claim whatever waits, end it with the verdict, and return its id."""
     lease = await queue.claim(worker(), wait_s=10)

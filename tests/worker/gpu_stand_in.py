@@ -18,6 +18,7 @@ from worker import judge_main, plan
 from worker.blame import Failure
 from worker.device import EMULATION_ENVIRONMENT
 from worker.environment import describe_machine
+from worker.gpu_lock import lock_folder, lock_gpu
 from worker.ground import CpuGround
 from worker.ncu import find_ncu
 from worker.road import InSlot, PlainRoad, Turn
@@ -77,6 +78,8 @@ class StandInGpu:
     environment: Mapping[str, str] = EMULATION_ENVIRONMENT
 
     def __init__(self, settings: WorkerSettings) -> None:
+        if settings.gpu:
+            lock_gpu(settings.gpu, lock_folder(settings.sandbox), "worker beta, process 78")
         self.ground = TimedCpuGround()
         self.sandbox = settings.sandbox
         self.ncu = find_ncu(settings.ncu) if settings.ncu else None

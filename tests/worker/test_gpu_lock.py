@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.gpu_lock import GpuTaken, lock_gpu
+from worker.gpu_lock import GpuUnusable, lock_gpu
 
 HOLD = """
 import sys, time
@@ -25,13 +25,13 @@ def test_a_gpu_is_held_until_its_holder_dies(tmp_path: Path) -> None:
     )
     try:
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(GpuTaken, match="GPU-1 is in use by worker alpha, process 77"):
+        with pytest.raises(GpuUnusable, match="GPU-1 is in use by worker alpha, process 77"):
             lock_gpu("GPU-1", tmp_path, "beta")
         lock_gpu("GPU-2", tmp_path, "beta")
         holder.send_signal(signal.SIGKILL)
         holder.wait()
         lock_gpu("GPU-1", tmp_path, "beta")
-        with pytest.raises(GpuTaken, match=r"in use by beta$"):
+        with pytest.raises(GpuUnusable, match=r"in use by beta$"):
             lock_gpu("GPU-1", tmp_path, "gamma")
     finally:
         holder.kill()

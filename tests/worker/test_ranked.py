@@ -15,7 +15,7 @@ from tests.worker import gpu_stand_in
 from tests.worker.gpu_stand_in import EVENT_US, PROBLEM
 from tests.worker.judge_harness import JudgeHarness
 from worker.judge import case_seed
-from worker.main import may_rank
+from worker.loop import may_rank
 from worker.messages import Failed, Ready
 from worker.plan import FIXED, HIDDEN_CASES, Plan, hidden_cases, plan_of
 from worker.settings import WorkerSettings

@@ -15,7 +15,7 @@ class SandboxSettings:
     """What an operator may decide about the sandbox."""
 
     minimum_level: int = 1
-    """Refuse to start below it. 0 allows no sandbox at all, where nothing better works."""
+    """Take no job below it. 0 allows no sandbox at all, where nothing better works."""
     gpu_minors: tuple[int, ...] = ()
     """The numbers of the /dev/nvidiaN that candidates may open; none on a CPU."""
     shown: tuple[Path, ...] = ()

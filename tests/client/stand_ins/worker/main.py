@@ -1,6 +1,6 @@
-"""Says that it is idle, and ends when it is told to; not even then, where that is asked for.
+"""Says that it is idle, and ends when it is told to.
 
-The first of several ends at once, where that is asked for.
+Where that is asked for, it is unfit, or stays, or ends at once where it is the first of several.
 """
 
 import json
@@ -16,8 +16,10 @@ if os.environ.get("STAND_IN_FIRST_WORKER_ENDS"):
     with suppress(FileExistsError):
         (Path(os.environ["STAND_IN_DIR"]) / "first").touch(exist_ok=False)
         sys.exit("the GPU is broken")
+state = "unhealthy" if os.environ.get("STAND_IN_WORKER_UNFIT") else "idle"
 note = Path(os.environ["STAND_IN_DIR"]) / f"worker-{os.getpid()}.json"
-worker = {"pid": os.getpid(), "state": "idle", "device": "cpu", "gpu": None, "sandbox_level": 2}
+worker = {"pid": os.getpid(), "state": state, "device": "cpu", "gpu": None, "sandbox_level": 2}
+worker["reason"] = "it multiplies wrongly" if state == "unhealthy" else None
 part = note.with_suffix(".part")
 part.write_text(json.dumps(worker))
 part.rename(note)
