@@ -19,14 +19,14 @@ from typing import Any
 
 import torch
 
-from bench.kernel_times import NAMES, outputs_of
+from bench.kernel_times import outputs_of
 from kernels import hopper_device
 from kernels.compare import compare
 from kernels.group_table import read_groups
 from kernels.hopper_device import HopperDevice
 from kernels.hopper_plan import candidates
 from kernels.layout import submission_data
-from kernels.operands import GroupOperands, draw
+from kernels.operands import draw
 from kernels.problem import Case
 
 CASES = (
@@ -38,9 +38,7 @@ FEW = (Case((1, 70), (72, 200), (96, 1056)),)
 
 
 def is_right(device: HopperDevice, case: Case, blocks: int, cuts: bool, comparing: bool) -> bool:
-    operands = [
-        GroupOperands(*(getattr(group, name).cuda() for name in NAMES)) for group in draw(case, 1)
-    ]
+    operands = [group.to("cuda") for group in draw(case, 1)]
     outputs = outputs_of(case)
     table = read_groups(submission_data(operands, outputs))
     plans = [plan for plan in candidates(table.shapes, blocks) if plan.widths == (16, 32, 64, 128)]

@@ -17,20 +17,17 @@ from pathlib import Path
 
 import torch
 
-from bench.kernel_times import NAMES, outputs_of
+from bench.kernel_times import outputs_of
 from kernels.catalog import MODULES
 from kernels.compare import compare
 from kernels.layout import submission_data
-from kernels.operands import GroupOperands, draw
+from kernels.operands import draw
 from kernels.problem import Case
 from tests.kernels.kernel_cases import ANY, MANY_GROUPS, MOST_GROUPS, OFFICIAL
 
 
 def is_right(kernel: str, case: Case, seed: int) -> bool:
-    operands = [
-        GroupOperands(*(getattr(group, name).cuda() for name in NAMES))
-        for group in draw(case, seed)
-    ]
+    operands = [group.to("cuda") for group in draw(case, seed)]
     outputs = outputs_of(case)
     data = submission_data(operands, outputs)
     for _ in range(2):

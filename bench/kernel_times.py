@@ -47,7 +47,6 @@ CASES = {
     "decode": Case(tuple(range(1, 9)), (4096,) * 8, (7168,) * 8),
 }
 Call = Callable[[], object]
-NAMES = ("a", "b", "sfa", "sfb", "sfa_blocked", "sfb_blocked")
 
 
 def floor_of(case: Case, device: str) -> float | None:
@@ -58,7 +57,7 @@ def floor_of(case: Case, device: str) -> float | None:
 def on_gpu(case: Case, distribution: str) -> list[GroupOperands]:
     """Draw the operands of a case and bring them to the GPU."""
     groups = draw(case, 1, distribution)  # type: ignore[arg-type]
-    return [GroupOperands(*(getattr(group, name).cuda() for name in NAMES)) for group in groups]
+    return [group.to("cuda") for group in groups]
 
 
 def outputs_of(case: Case) -> list[torch.Tensor]:

@@ -19,7 +19,8 @@ either side, which leaves about 97 % of the outputs finite.
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -78,6 +79,10 @@ class GroupOperands:
     def shape(self) -> GroupShape:
         """The shape in logical elements."""
         return GroupShape(self.a.shape[0], self.b.shape[0], self.a.shape[1] * 2)
+
+    def to(self, device: torch.device | str) -> Self:
+        """Return them on a device."""
+        return type(self)(*(getattr(self, field.name).to(device) for field in fields(self)))
 
 
 def draw(

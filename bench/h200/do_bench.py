@@ -19,10 +19,9 @@ import triton
 
 from bench.h200.honest import CASES, SOURCES
 from kernels.layout import submission_data
-from kernels.operands import GroupOperands, draw
+from kernels.operands import draw
 
 FLUSHES = 12
-NAMES = ("a", "b", "sfa", "sfb", "sfa_blocked", "sfb_blocked")
 
 
 def kernel(name: str) -> Callable[[object], object]:
@@ -49,7 +48,7 @@ def main() -> None:
     for what in sys.argv[2:]:
         name, size = what.split(":")
         operands = draw(CASES[size], 1)
-        on_device = [GroupOperands(*(getattr(g, n).cuda() for n in NAMES)) for g in operands]
+        on_device = [group.to("cuda") for group in operands]
         outputs = [torch.empty(m, n, device="cuda").half() for m, n, _ in CASES[size].groups]
         call = partial(kernel(name), submission_data(on_device, outputs))
         call()

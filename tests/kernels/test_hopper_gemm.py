@@ -14,7 +14,7 @@ from kernels.hopper_device import HopperDevice
 from kernels.hopper_gemm import applies, custom_kernel, why_portable
 from kernels.layout import submission_data
 from kernels.nvrtc import CompileError
-from kernels.operands import GroupOperands, draw
+from kernels.operands import draw
 from kernels.problem import Case, GroupShape
 from kernels.problems import NVFP4_GROUP_GEMM
 from tests.kernels.kernel_cases import ANY, MANY_GROUPS, MOST_GROUPS, OFFICIAL
@@ -117,11 +117,7 @@ def test_what_cannot_be_built_is_tried_once_and_left_to_the_portable_kernel(
 
 def run(case: Case, seed: int = 1) -> None:
     """Run a case on the GPU twice and hold both answers to the bound."""
-    names = ("a", "b", "sfa", "sfb", "sfa_blocked", "sfb_blocked")
-    operands = [
-        GroupOperands(*(getattr(group, name).cuda() for name in names))
-        for group in draw(case, seed)
-    ]
+    operands = [group.to("cuda") for group in draw(case, seed)]
     outputs = [torch.empty(m, n, dtype=torch.float16, device="cuda") for m, n, _ in case.groups]
     data = submission_data(operands, outputs)
     for _ in range(2):
@@ -181,11 +177,7 @@ def test_calls_on_two_streams_do_not_meet() -> None:
     answers = []
     for seed, stream in enumerate(streams):
         with torch.cuda.stream(stream):
-            groups = draw(case, seed)
-            operands = [
-                GroupOperands(*(getattr(group, name).cuda() for name in group.__slots__))
-                for group in groups
-            ]
+            operands = [group.to("cuda") for group in draw(case, seed)]
             outputs = [
                 torch.empty(m, n, dtype=torch.half, device="cuda") for m, n, _ in case.groups
             ]
@@ -204,10 +196,7 @@ def test_calls_on_two_streams_do_not_meet() -> None:
 @pytest.mark.gpu
 def test_a_captured_call_can_be_replayed_with_other_operands() -> None:
     case = NVFP4_GROUP_GEMM.benchmarks[3]
-    operands = [
-        GroupOperands(*(getattr(group, name).cuda() for name in group.__slots__))
-        for group in draw(case, 1)
-    ]
+    operands = [group.to("cuda") for group in draw(case, 1)]
     outputs = [torch.empty(m, n, dtype=torch.half, device="cuda") for m, n, _ in case.groups]
     data = submission_data(operands, outputs)
     custom_kernel(data)

@@ -8,7 +8,7 @@ import torch
 from kernels.catalog import MODULES, auto
 from kernels.compare import compare
 from kernels.layout import submission_data
-from kernels.operands import GroupOperands, draw
+from kernels.operands import draw
 from kernels.problem import Case
 from tests.kernels.kernel_cases import ANY, MANY_GROUPS, MOST_GROUPS, OFFICIAL
 
@@ -19,11 +19,6 @@ pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
 ]
-
-
-def _on_device(group: GroupOperands) -> GroupOperands:
-    names = GroupOperands.__dataclass_fields__
-    return GroupOperands(*(getattr(group, name).cuda() for name in names))
 
 
 @pytest.fixture(params=["auto", *MODULES])
@@ -40,7 +35,7 @@ def kernel(request: pytest.FixtureRequest):
 @pytest.mark.parametrize("name", CASES)
 def test_a_kernel_is_right_on_a_gpu(kernel, name: str) -> None:
     case: Case = CASES[name]
-    operands = [_on_device(group) for group in draw(case, seed=1)]
+    operands = [group.to("cuda") for group in draw(case, seed=1)]
     outputs = [
         torch.full((m, n), float("nan"), dtype=torch.float16, device="cuda")
         for m, n, _ in case.groups

@@ -1,5 +1,6 @@
 import hashlib
 import math
+from dataclasses import fields
 
 import pytest
 import torch
@@ -254,3 +255,10 @@ def to_blocked_with_padding_of(group: GroupOperands) -> torch.Tensor:
     m, _, k = group.shape
     padding = padding_rows(group.sfa_blocked, m, k // 16)
     return to_blocked(torch.cat((group.sfa, padding)))
+
+
+def test_operands_go_to_a_device_as_a_whole() -> None:
+    (group,) = draw(Case((8,), (8,), (32,)), seed=1)
+    moved = group.to("meta")
+    assert moved.shape == group.shape
+    assert {getattr(moved, field.name).device.type for field in fields(moved)} == {"meta"}
