@@ -8,12 +8,12 @@ The seed repeats the plan of attacks.
 """
 
 import argparse
-import json
 import os
 import random
 import sys
 from pathlib import Path
 
+from bench.report import keep
 from tests.redis_server import SERVERS
 from tests.system.chaos import Plan, run
 
@@ -34,10 +34,7 @@ def main() -> int:
     out = options.pop("out")
     print(f"seed {options['seed']}", flush=True)
     report = run(Plan(**options)) | {"load_average": os.getloadavg()}
-    text = json.dumps(report, indent=1)
-    print(text)
-    if out is not None:
-        out.write_text(text + "\n")
+    keep(report, out)
     return 1 if report["wrong"] else 0
 
 

@@ -8,11 +8,11 @@ Competitors and service share the machine, so latencies are those of both.
 """
 
 import argparse
-import json
 import sys
 from dataclasses import fields
 from pathlib import Path
 
+from bench.report import keep
 from tests.system.contest import Plan, run
 
 WHOLE = Plan(
@@ -39,10 +39,7 @@ def main() -> int:
     options = vars(parser.parse_args())
     out = options.pop("out")
     report = run(Plan(**options))
-    text = json.dumps(report, indent=1)
-    print(text)
-    if out is not None:
-        out.write_text(text + "\n")
+    keep(report, out)
     return 1 if report["wrong"] else 0
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import httpx
 
-from bench.queue_load import connected, listening, processes
+from bench.own_service import connected, listening, processes
 from contract.job import Fault
 from contract.queue import JobQueue
 from tests.service.workers import timed, worker, wrong_everywhere

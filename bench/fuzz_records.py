@@ -18,7 +18,15 @@ from importlib.util import find_spec
 
 from contract.verdict import CaseResult
 from worker.blame import blame
-from worker.protocol import ANSWER_BYTES, LONGEST_US, MAGIC, TEXT_BYTES, Answer, ProtocolError
+from worker.protocol import (
+    ANSWER_BYTES,
+    LONGEST_US,
+    MAGIC,
+    TEXT_BYTES,
+    Answer,
+    ProtocolError,
+    Status,
+)
 from worker.runner_process import Answered
 
 HEAD = struct.Struct("<IQHIddH")
@@ -61,7 +69,7 @@ def nearly_right(chance: random.Random) -> bytes:
     head = HEAD.pack(
         MAGIC if chance.random() < 0.95 else chance.getrandbits(32),
         chance.getrandbits(64),
-        chance.randrange(14) if chance.random() < 0.95 else chance.getrandbits(16),
+        chance.choice(list(Status)) if chance.random() < 0.95 else chance.getrandbits(16),
         chance.getrandbits(32),
         *durations,
         chance.randrange(TEXT_BYTES + 2) if chance.random() < 0.95 else chance.getrandbits(16),

@@ -15,7 +15,6 @@ to disk (appendfsync always) as in operation, for both sides.
 
 import argparse
 import asyncio
-import contextlib
 import json
 import os
 import platform
@@ -23,20 +22,17 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import httpx
 from redis.asyncio import Redis
 
-from contract.job import WorkerInfo
+from bench.own_service import CASE, WORKER, connected, listening, processes, verdict
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
 from contract.submission import Mode, Submission
-from contract.verdict import CaseResult, Environment, Passed
-from kernels.measurement import Comparison
-from kernels.problem import Case
-from tests.system.chaos_processes import Part, api, environment, free_port, redis
+from tests.system.chaos_processes import Part, free_port
 
 CONNECTIONS = 16
 ROUND_S = 3.0
@@ -47,36 +43,10 @@ OWNERS = 100
 FILLING = 64
 WAITERS = 200
 HEALTH_S = 15.0
-CASE = Case(m=(96, 128), n=(128, 256), k=(256, 512))
-WORKER = WorkerInfo(
-    id="bench", pid=1, host="here", device="cpu", serves=("any",), python="3.11", sandbox_level=0
-)
 
 
 def submission() -> Submission:
     return Submission(problem="nvfp4_group_gemm", mode=Mode.TEST, cases=(CASE,), source=b"x = 1\n")
-
-
-def verdict() -> Passed:
-    """Ten cases, as the official ones are."""
-    exact = Comparison(
-        max_abs_error=0.0, max_rel_error=0.0, mismatched_elements=0, non_finite_elements=0,
-        bit_exact=True, worst=None,
-    )  # fmt: skip
-    cases = tuple(
-        CaseResult(index=index, m=CASE.m, n=CASE.n, k=CASE.k, distribution="official",
-                   outcome="passed", comparison=exact)
-        for index in range(10)
-    )  # fmt: skip
-    return Passed(
-        summary="passed 10 cases",
-        cases=cases,
-        environment=Environment(
-            host="here", device="cpu", python="3.11", torch="2", triton="3", halfbyte="0"
-        ),
-        sandbox_level=2,
-        emulated=True,
-    )
 
 
 def spread_ms(seconds: Sequence[float]) -> dict[str, float]:
@@ -168,16 +138,6 @@ def cpu_s(pid: int) -> float:
     """Processor time that a process has used: less at the mercy of its neighbours than a rate."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-async def listening(port: int) -> None:
-    for _ in range(2000):
-        with contextlib.suppress(OSError):
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.close()
-            return
-        await asyncio.sleep(0.02)
-    raise TimeoutError(f"nobody listens on {port}")
 
 
 # 2. From enqueue to claim
@@ -319,43 +279,10 @@ async def holds(client: httpx.AsyncClient, job: str) -> bool:
     return bool(answer.json()["state"] == "cancelled")
 
 
-@contextlib.contextmanager
-def processes(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """A Redis and an API; give the address of one, port and process of the other."""
-    redis_port, port = free_port(), free_port()
-    url = f"redis://127.0.0.1:{redis_port}/0"
-    env = environment(url, lease_s=15, beat_s=2, first_uid=60_000)
-    parts = [
-        Part("redis", redis(redis_port, folder), env, folder),
-        Part("api", api(port), env, folder),
-    ]
-    try:
-        for part in parts:
-            part.start()
-        yield url, port, parts[1].pid
-    finally:
-        for part in reversed(parts):
-            if part.alive:
-                part.kill()
-
-
-@contextlib.asynccontextmanager
-async def connected(url: str) -> AsyncIterator[tuple[JobQueue, Redis]]:
-    queue = JobQueue.connect(QueueSettings(redis_url=url))
-    async with Redis.from_url(url) as client:
-        yield queue, client
-    await queue.close()
-
-
 async def measure(folder: Path, queued: int, only: str | None) -> dict[str, object]:
     with processes(folder) as (url, port, api_pid):
         await listening(port)
         async with connected(url) as (queue, client):
-            while True:
-                with contextlib.suppress(Exception):
-                    await queue.ping()
-                    break
-                await asyncio.sleep(0.1)
             report: dict[str, object] = {}
             for name, part in (
                 ("status_queries", lambda: status_queries(queue, port, api_pid, folder)),

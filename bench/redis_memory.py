@@ -11,7 +11,6 @@ measured on fewer jobs and given a job: what a job takes does not depend on how 
 
 import argparse
 import asyncio
-import json
 import platform
 import random
 import tempfile
@@ -21,7 +20,8 @@ from pathlib import Path
 
 from redis.asyncio import Redis
 
-from bench.queue_load import WORKER, connected, listening, verdict
+from bench.own_service import WORKER, connected, listening, verdict
+from bench.report import keep
 from contract.job import Progress
 from contract.queue import JobQueue
 from contract.submission import Mode, Submission
@@ -148,8 +148,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=10_000)
     options = parser.parse_args()
     report = {"python": platform.python_version(), **asyncio.run(everything(options.jobs))}
-    print(json.dumps(report, indent=1))
-    options.out.write_text(json.dumps(report, indent=1) + "\n")
+    keep(report, options.out)
 
 
 if __name__ == "__main__":
