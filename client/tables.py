@@ -60,8 +60,8 @@ def _row(case: CaseResult, batched: bool) -> Iterator[Text]:
         yield from (Text("-"),) * 4
         return
     yield Text(str(comparison["mismatched_elements"]))
-    yield Text(f"{comparison['max_abs_error']:.2g}")
-    yield Text(f"{comparison['max_rel_error']:.1e}")
+    yield _figure(comparison["max_abs_error"], ".2g")
+    yield _figure(comparison["max_rel_error"], ".1e")
     yield Text("yes" if comparison["bit_exact"] else "no")
 
 

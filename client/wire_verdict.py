@@ -20,8 +20,8 @@ class Worst(TypedDict):
 class Comparison(TypedDict):
     """Outputs against the reference."""
 
-    max_abs_error: float
-    max_rel_error: float
+    max_abs_error: float | None
+    max_rel_error: float | None
     mismatched_elements: int
     non_finite_elements: int
     bit_exact: bool

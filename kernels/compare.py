@@ -18,7 +18,7 @@ zero (reasoned, not measured).
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -34,6 +34,8 @@ PUBLISHED_TOLERANCE = 1e-3
 _OVERFLOW = 65520.0
 """Halfway between the largest float16 and the next step: from here a value rounds to infinity."""
 _SMALLEST_NORMAL = 2.0**-14
+_NO_ERROR = -1.0
+"""Stands where an element has none, since NaN or infinity is on one side."""
 
 
 def compare(
@@ -64,8 +66,8 @@ def compare(
         )
     ]
     return Comparison(
-        max_abs_error=max((block.max_abs_error for block in blocks), default=0.0),
-        max_rel_error=max((block.max_rel_error for block in blocks), default=0.0),
+        max_abs_error=_largest(block.max_abs_error for block in blocks),
+        max_rel_error=_largest(block.max_rel_error for block in blocks),
         mismatched_elements=sum(block.mismatched_elements for block in blocks),
         non_finite_elements=sum(block.non_finite_elements for block in blocks),
         bit_exact=all(block.bit_exact for block in blocks),
@@ -79,8 +81,8 @@ def merge(comparisons: Sequence[Comparison], bit_exact: bool | None = None) -> C
     `bit_exact` is true where every call was, unless it is given.
     """
     return Comparison(
-        max_abs_error=max((one.max_abs_error for one in comparisons), default=0.0),
-        max_rel_error=max((one.max_rel_error for one in comparisons), default=0.0),
+        max_abs_error=_largest(one.max_abs_error for one in comparisons),
+        max_rel_error=_largest(one.max_rel_error for one in comparisons),
         mismatched_elements=sum(one.mismatched_elements for one in comparisons),
         non_finite_elements=sum(one.non_finite_elements for one in comparisons),
         bit_exact=all(one.bit_exact for one in comparisons) if bit_exact is None else bit_exact,
@@ -101,11 +103,17 @@ def describe(comparison: Comparison) -> str:
     )
 
 
+def _largest(errors: Iterable[float | None]) -> float | None:
+    """Return the largest error that could be taken; None where there are some, and none could."""
+    each = tuple(errors)
+    return max((error for error in each if error is not None), default=None if each else 0.0)
+
+
 class _Block(NamedTuple):
     """What was found in some rows of a group."""
 
-    max_abs_error: float
-    max_rel_error: float
+    max_abs_error: float | None
+    max_rel_error: float | None
     mismatched_elements: int
     non_finite_elements: int
     bit_exact: bool
@@ -138,12 +146,12 @@ def _found(got: Tensor, wanted: Wanted, place: tuple[int, int], tolerated: bool)
     distance = distance.where(~same, -math.inf)
     far = int(distance.argmax())
     # Shown is the error against the rounded reference: nought where an output is bit-exact.
-    seen = (got.double() - expected.double()).abs().where(finite, 0.0)
+    seen = (got.double() - expected.double()).abs().where(finite, _NO_ERROR)
     relative = seen / wanted.value.abs().clamp(min=_SMALLEST_NORMAL)
     figures = torch.stack(
         (
             seen.max(),
-            relative.where(finite, 0.0).max(),
+            relative.where(finite, _NO_ERROR).max(),
             (distance > 0).sum(),
             got.numel() - got.isfinite().sum(),
             same.all(),
@@ -158,8 +166,8 @@ def _found(got: Tensor, wanted: Wanted, place: tuple[int, int], tolerated: bool)
     row, column = divmod(far, got.shape[1])
     worst = Worst(place[0], place[1] + row, column, number(worst_got), number(worst_expected))
     return _Block(
-        max_abs_error=largest,
-        max_rel_error=largest_relative,
+        max_abs_error=None if largest == _NO_ERROR else largest,
+        max_rel_error=None if largest_relative == _NO_ERROR else largest_relative,
         mismatched_elements=int(wrong),
         non_finite_elements=int(non_finite),
         bit_exact=bool(exact),

@@ -64,6 +64,15 @@ def test_a_flood_of_wrong_cases_is_counted():
     assert "and 59 more cases that did not pass" in text
 
 
+def test_an_error_that_could_not_be_taken_is_none():
+    missing = {"max_abs_error": None, "max_rel_error": None, "mismatched_elements": 9}
+    wrong = case(outcome="incorrect", comparison=case()["comparison"] | missing)
+    (row,) = [
+        line.split() for line in text_of(finished(cases=[wrong])).splitlines() if "96,128" in line
+    ]
+    assert row[-4:] == ["9", "-", "-", "yes"]
+
+
 def test_times_appear_where_there_are_any_and_say_what_is_wrong_with_them():
     cases = [
         case(timing=timing()),

@@ -294,6 +294,21 @@ def test_empty_groups_compare_as_fine():
     assert found == Comparison(0.0, 0.0, 0, 0, True, None)
 
 
+def test_an_error_is_taken_where_both_sides_are_finite_and_null_where_nothing_is():
+    groups = draw(Case(m=(2, 3), n=(4, 4), k=(32, 32)), SEED)
+    nan = [torch.full_like(output(group), math.nan) for group in groups]
+    found = compare(nan, groups, official=True)
+    assert (found.max_abs_error, found.max_rel_error) == (None, None)
+    assert (found.mismatched_elements, found.non_finite_elements, found.bit_exact) == (
+        20,
+        20,
+        False,
+    )
+    nan[1][2, 3] = output(groups[1])[2, 3]
+    found = compare(nan, groups, official=True)
+    assert (found.max_abs_error, found.max_rel_error, found.mismatched_elements) == (0.0, 0.0, 19)
+
+
 def test_an_output_of_another_shape_is_refused():
     (group,) = draw(Case(m=(4,), n=(8,), k=(16,)), SEED)
     with pytest.raises(ValueError, match=r"output of group 0 must be \[4, 8\], got \[4, 1\]"):
@@ -302,11 +317,14 @@ def test_an_output_of_another_shape_is_refused():
 
 FINE = Comparison(0.5, 1e-4, 0, 3, True, None)
 WRONG = Comparison(2.0, 1e-5, 7, 1, False, Worst(0, 1, 2, 3.0, "NaN"))
+NOTHING = Comparison(None, None, 4, 4, False, Worst(0, 0, 0, "NaN", 1.0))
 WORSE = Comparison(9.0, 0.0, 1, 0, False, Worst(4, 5, 6, 7.0, 8.0))
 
 
 def test_calls_of_a_case_merge_into_one_comparison():
     assert merge([FINE, WRONG, WORSE]) == Comparison(9.0, 1e-4, 8, 4, False, WRONG.worst)
+    assert merge([NOTHING, WORSE]) == Comparison(9.0, 0.0, 5, 4, False, NOTHING.worst)
+    assert merge([NOTHING, NOTHING]).max_abs_error is None
     assert merge([FINE, FINE]).bit_exact
     assert merge([FINE, WORSE], bit_exact=True).bit_exact
     assert not merge([FINE, FINE], bit_exact=False).bit_exact

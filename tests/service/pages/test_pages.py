@@ -17,6 +17,7 @@ from service.settings import ServiceSettings
 from tests.service.conftest import serving
 from tests.service.pages.found import FILE, HOSTILE, V1, V2, clocked, finished, hostile, worker
 from tests.service.test_popcorn import H200
+from tests.service.workers import wrong_everywhere
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 VOID = ("meta", "link", "input", "br", "img")
@@ -124,6 +125,11 @@ async def test_a_finished_job_has_what_an_engineer_looks_for(http, job):
     assert "http-equiv" not in text
     assert "data-events" not in text
     assert "Cancel" not in text
+
+
+async def test_where_nothing_is_finite_no_error_is_shown(http, queue):
+    bad = await finished(queue, wrong_everywhere())
+    assert "nothing finite" in await page_at(http, f"/jobs/{bad}")
 
 
 async def test_a_profile_an_audit_and_the_device_are_shown_where_there_are_any(http, queue):
