@@ -23,6 +23,7 @@ from tests.docker.compose import SERVICES
 from tests.service.conftest import serving
 from tests.service.workers import finish_next, timed, worker
 
+HERE = Path(__file__).parent
 MONITORING = DEPLOY / "monitoring"
 RULES = [
     rule
@@ -163,7 +164,17 @@ async def test_an_empty_key_will_do_until_there_are_keys_and_one_that_reads_afte
         assert (await http.get("/metrics", headers=reads)).status_code == 200
 
 
+def test_every_alert_has_its_cause_written_down() -> None:
+    calm, firing = yaml.safe_load((HERE / "alerts_test.yml").read_text())["tests"]
+    [check] = firing["promql_expr_test"]
+    assert {sample["labels"] for sample in check["exp_samples"]} == {
+        f'{{alertname="{rule["alert"]}"}}' for rule in RULES
+    }
+    assert calm["promql_expr_test"][0]["exp_samples"] == []
+
+
 @pytest.mark.skipif(PROMTOOL is None, reason="no promtool")
-def test_promtool_understands_rules_and_configuration() -> None:
+def test_promtool_understands_the_configuration_and_sees_each_alert_fire() -> None:
     for words in (("rules", "alerts.yml"), ("config", "--syntax-only", "prometheus.yml")):
         subprocess.run([PROMTOOL, "check", *words], cwd=MONITORING, check=True)
+    subprocess.run([PROMTOOL, "test", "rules", "alerts_test.yml"], cwd=HERE, check=True)
