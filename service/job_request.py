@@ -2,21 +2,19 @@
 
 import base64
 import hashlib
-import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from contract.errors import InvalidSubmission
 from contract.problem import Case, Distribution, Problem
 from contract.submission import Mode, RequestLimits
+from service.field_errors import checked, path_in
 
 ONE_CASE = ("m", "n", "k", "l", "seed", "distribution", "poison_padding")
-MAX_ERRORS = 20
 HEX_SEED = re.compile(r"(0x)?[0-9a-fA-F]{1,32}")
 FILENAME = "submission.py"
 FILENAME_CHARACTERS = 100
@@ -29,15 +27,6 @@ SEED_SCHEMA = {
     ]
 }
 Seed = Annotated[int, WithJsonSchema(SEED_SCHEMA)]
-
-
-class InvalidFields(InvalidSubmission):
-    """Several fields break a rule at once."""
-
-    def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
-        """Carry `(field, message)` of each; the first speaks for all."""
-        super().__init__(*errors[0])
-        self.errors = errors
 
 
 class CandidateRequest(BaseModel):
@@ -102,10 +91,7 @@ class CasesRequest(BaseModel):
             InvalidFields: naming the path of each field that breaks a rule.
 
         """
-        try:
-            return cls.model_validate_json(json.dumps(_with_integer_seeds(fields)))
-        except ValidationError as error:
-            raise InvalidFields(plain_errors(error.errors(include_url=False))) from None
+        return checked(cls, _with_integer_seeds(fields))
 
     def given_cases(self) -> list[str]:
         """Return the fields that were given of those that say which cases run."""
@@ -135,7 +121,7 @@ class CasesRequest(BaseModel):
             case = Case(**{name: getattr(self, name) for name in given})
             limits.check_cases(problem, (case,))
         except ValueError as error:
-            raise InvalidSubmission(_path_in(str(error)) or "m", str(error)) from None
+            raise InvalidSubmission(path_in(str(error)) or "m", str(error)) from None
         except InvalidSubmission as error:
             path = error.field.removeprefix("cases[0]").lstrip(".") or "m"
             raise InvalidSubmission(path, error.message) from None
@@ -214,52 +200,3 @@ def _integer_seed(field: str, text: str) -> int:
     if not HEX_SEED.fullmatch(text):
         raise InvalidSubmission(field, "must be an integer or up to 32 hexadecimal digits")
     return int(text, 16)
-
-
-def plain_errors(details: Sequence[ErrorDetails]) -> list[tuple[str, str]]:
-    """Return the path and our words for each field that pydantic complains of.
-
-    The branches of a union are one field: it may be this or that.
-    """
-    said: dict[str, list[str]] = {}
-    for path, message in map(_plain, details[:MAX_ERRORS]):
-        said.setdefault(path, []).append(message)
-    return [
-        (path, " or ".join(messages))
-        for path, messages in said.items()
-        if not any(other.startswith(f"{path}.") for other in said if path)
-    ]
-
-
-def _plain(error: ErrorDetails) -> tuple[str, str]:
-    path = _path(error["loc"])
-    message = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    match error["type"]:
-        case "extra_forbidden" | "unexpected_keyword_argument":
-            return path, "unknown field"
-        case "missing":
-            return path, "required"
-        case "int_type" | "int_from_float" | "int_parsing":
-            return path, "must be an integer"
-        case "json_invalid":  # what stands for a path there is a place in the bytes
-            return "", "not JSON: " + message
-        case "value_error" if inner := _path_in(message):
-            return f"{path}.{inner}", message
-    return path, message
-
-
-def _path(loc: tuple[int | str, ...]) -> str:
-    """Return `cases[0].m[1]` for ("cases", 0, "m", 1), without the tags of unions."""
-    path = ""
-    for part in loc:
-        if isinstance(part, int):
-            path += f"[{part}]"
-        elif part not in ("ConstantOperands", "int") and "[" not in part:
-            path += f".{part}" if path else part
-    return path
-
-
-def _path_in(message: str) -> str | None:
-    """Return the path that a sentence of the ground starts with: `k[0] must be ...`."""
-    found = re.match(r"([a-z_.]+(\[\d+\])?) must ", message)
-    return found and found.group(1)

@@ -28,7 +28,7 @@ from contract.errors import (
     QuotaExceeded,
     SourceTooLarge,
 )
-from service.job_request import InvalidFields, plain_errors
+from service.field_errors import fields_in, plain_errors
 from service.request_body import MalformedForm, UnsupportedBody
 from service.settings import ServiceSettings
 from service.strict_json import MalformedJson
@@ -136,9 +136,7 @@ def _response_to(error: EvaluationError, settings: ServiceSettings) -> Response:
     members: Mapping[str, object] = {}
     match error:
         case InvalidSubmission():
-            errors = (
-                error.errors if isinstance(error, InvalidFields) else [(error.field, error.message)]
-            )
+            errors = fields_in(error)
             members = error.extra
         case IdempotencyConflict():
             errors = [("Idempotency-Key", detail)]

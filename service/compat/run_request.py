@@ -1,17 +1,17 @@
 """The job that other leaderboards hand their runners, and the job of ours that it asks for."""
 
-import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from contract.errors import InvalidSubmission
 from contract.problem import Problem
 from contract.submission import Mode, official_cases, problem_named
 from service.compat.cases import CaseList, GivenCase, combined_seed, given_cases, spec_of
-from service.job_request import InvalidFields, JobRequest, Name, plain_errors
+from service.field_errors import InvalidFields, checked
+from service.job_request import JobRequest, Name
 from service.request_body import SentJob
 
 MODES: Mapping[str, Mode] = MappingProxyType(
@@ -65,10 +65,7 @@ class RunRequest(BaseModel):
             InvalidFields: naming the path of each field that breaks a rule.
 
         """
-        try:
-            return cls.model_validate_json(json.dumps(fields))
-        except ValidationError as error:
-            raise InvalidFields(plain_errors(error.errors(include_url=False))) from None
+        return checked(cls, fields)
 
     @property
     def ignored(self) -> Sequence[str]:

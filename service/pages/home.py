@@ -14,7 +14,7 @@ from contract.problem import PROBLEMS
 from contract.submission import Mode
 from service.access import Caller
 from service.dependencies import Parts, Reader, Submitter, parts_of
-from service.job_request import InvalidFields
+from service.field_errors import fields_in
 from service.pages.forms import SentForm, submission_form
 from service.pages.render import page
 from service.routes_jobs import Filters, jobs_seen
@@ -94,9 +94,8 @@ def _errors(error: InvalidSubmission | QuotaExceeded) -> Mapping[str, str]:
     """Return what is wrong by field of the form; by "" what belongs to none."""
     if not isinstance(error, InvalidSubmission):
         return {"": str(error)}
-    found = error.errors if isinstance(error, InvalidFields) else [(error.field, error.message)]
     named: dict[str, str] = {}
-    for path, message in found:
+    for path, message in fields_in(error):
         field = _SHOWN_AS.get(path, re.split(r"[.\[]", path)[0])
         if field in _FIELDS:
             named.setdefault(field, message)
