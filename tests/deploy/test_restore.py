@@ -18,6 +18,7 @@ from tests.contract.examples import passed, submission, worker
 from tests.contract.ranked import PROBLEM, ranked
 from tests.deploy import DEPLOY
 from tests.redis_server import SERVERS, RedisServer
+from tests.service.conftest import serving
 
 OF_A_PIPE = b"0123456789abcdef0123456789abcdef01234567"
 """What redis-cli leaves behind an RDB that it wrote into a pipe: the mark of the end."""
@@ -97,6 +98,25 @@ async def test_jobs_keys_and_places_survive_and_a_running_job_is_taken_up_again(
     await queue.close()
     assert not (data / "restore.rdb").exists()
     assert len(list(data.glob("appendonlydir.before-*"))) == 1
+
+
+async def test_an_api_goes_on_and_shows_what_is_there_again(
+    server: RedisServer, wait_until: WaitUntil
+) -> None:
+    settings = QueueSettings(redis_url=server.url)
+    async with serving(settings) as http:
+        kept = (await http.post("/v1/jobs", json={})).json()["id"]
+        saved = backup(server)
+        later = (await http.post("/v1/jobs", json={})).json()["id"]
+        restart_on(server, saved)
+
+        async def ready() -> bool:
+            return (await http.get("/readyz")).status_code == 200
+
+        await wait_until(ready, "the API to find Redis again")
+        assert (await http.get(f"/v1/jobs/{kept}")).json()["state"] == "queued"
+        assert (await http.get(f"/v1/jobs/{later}")).status_code == 404
+        assert (await http.post("/v1/jobs", json={})).status_code == 202
 
 
 def test_half_a_backup_is_refused_and_the_old_data_are_served(server: RedisServer) -> None:
