@@ -3,13 +3,8 @@
 Nothing is stored before everything is checked: a bad request leaves no job behind.
 """
 
-import asyncio
 import hashlib
-import json
-import sys
-import warnings
 from collections.abc import Sequence
-from pathlib import Path
 
 from contract.contest import Contest
 from contract.device import CPU, GPU_ONLY, device_named
@@ -32,12 +27,7 @@ from service.callback_address import AddressRefused, CallbackAddresses
 from service.job_request import CasesRequest, safe_filename
 from service.request_body import SentCandidate, SentJob
 from service.settings import ServiceSettings
-from service.source_check import Refusal, check
-
-SMALL_BYTES = 32 << 10
-"""Parsed on the spot, in some milliseconds and megabytes. A larger file gets a process."""
-CHECKER = Path(__file__).with_name("source_check.py")
-OWN_GRAMMAR = sys.version_info[:2]
+from service.source_checker import SourceChecker, grammar_of
 
 
 class Admission:
@@ -52,7 +42,7 @@ class Admission:
         self._contest = Contest(queue.store)
         self._quotas = Quotas(queue.store, settings.quota)
         self._settings = settings
-        self._checks = asyncio.Semaphore(settings.source_checks)
+        self._sources = SourceChecker(settings.source_checks, settings.source_check_s)
 
     async def admit(self, sent: SentJob, caller: Caller, idempotency_key: str | None = None) -> Job:
         """Put the job into the queue, or return the one that the key already stands for.
@@ -132,7 +122,7 @@ class Admission:
         for each in sent.candidates:
             if each.source is not None:
                 grammar = grammar_of(workers, submission.device)
-                await self._check_source(each.source, grammar, f"{each.field}source")
+                await self._sources.check(each.source, grammar, f"{each.field}source")
 
     async def check_address(self, address: str, field: str) -> None:
         """Refuse an address that nothing may be posted to.
@@ -145,23 +135,6 @@ class Admission:
             await self._addresses.target(address)
         except AddressRefused as error:
             raise InvalidSubmission(field, str(error)) from None
-
-    async def _check_source(
-        self, source: bytes, grammar: tuple[int, int] | None, field: str
-    ) -> None:
-        if len(source) <= SMALL_BYTES:
-            with warnings.catch_warnings(action="ignore"):
-                refusal = check(source, grammar)
-        else:
-            async with self._checks:
-                refusal = await refusal_of(source, grammar, self._settings.source_check_s)
-        if refusal is not None:
-            where = {name: value for name, value in refusal._asdict().items() if name != "message"}
-            raise InvalidSubmission(
-                field,
-                refusal.message,
-                **{name: value for name, value in where.items() if value is not None},
-            )
 
 
 def candidate_of(sent: SentCandidate, problem: Problem) -> Candidate:
@@ -186,54 +159,10 @@ def candidate_of(sent: SentCandidate, problem: Problem) -> Candidate:
     return Candidate(kernel=kernel)
 
 
-async def refusal_of(
-    source: bytes, grammar: tuple[int, int] | None, limit_s: float
-) -> Refusal | None:
-    """Have the source looked at by a process of its own; None also where that took too long."""
-    command = [sys.executable, "-I", "-S", "-W", "ignore", str(CHECKER)]
-    if grammar is not None:
-        command.append(f"{grammar[0]}.{grammar[1]}")
-    child = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        async with asyncio.timeout(limit_s):
-            found, _ = await child.communicate(source)
-    except TimeoutError:
-        return None
-    finally:
-        if child.returncode is None:
-            child.kill()
-            await child.wait()
-    if child.returncode:
-        return Refusal("the Python parser cannot cope with this file")
-    answer = json.loads(found)
-    return answer and Refusal(**answer)
-
-
 def default_mode(workers: Sequence[WorkerInfo], device: str) -> Mode:
     """Return the mode of a job that names none: nothing is timed without a GPU."""
     timed = any(each.device != CPU and each.fit for each in workers)
     return Mode.BENCHMARK if timed and device != CPU else Mode.TEST
-
-
-def grammar_of(workers: Sequence[WorkerInfo], device: str) -> tuple[int, int] | None:
-    """Return the newest Python of those workers that may get the job.
-
-    None where that is newer than our own, which then cannot tell. Where no worker is alive they are
-    taken to be like ourselves.
-    """
-    able = [each for each in workers if device in each.serves] or workers
-    newest = max((_version(each.python) for each in able), default=OWN_GRAMMAR)
-    return newest if newest <= OWN_GRAMMAR else None
-
-
-def _version(python: str) -> tuple[int, int]:
-    major, minor = python.split(".")[:2]
-    return int(major), int(minor)
 
 
 def _refuse_what_cannot_run(mode: Mode, device: str, workers: Sequence[WorkerInfo]) -> None:

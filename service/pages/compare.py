@@ -10,7 +10,8 @@ from service.access import Caller, job_of
 from service.dependencies import Queue, Reader
 from service.pages.cautions import cautions
 from service.pages.comparing import geomean_ratio, in_words, pairs_of, ratios_of
-from service.pages.difference import Differences, Line
+from service.pages.difference import Line
+from service.pages.difference_finder import Differences
 from service.pages.render import page
 from service.pages.samples import histograms
 from service.routes_jobs import Filters, jobs_seen

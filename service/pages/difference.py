@@ -1,10 +1,8 @@
-"""The difference of two sources, found by a process of its own within a limit.
+"""The difference of two sources: run as a script, so it loads the standard library only.
 
-A hostile pair of files keeps difflib busy for minutes, and with it every client of this process.
-So the child is this file, run as a script: it loads the standard library only.
+python -I -S service/pages/difference.py < TEXTS        two texts as JSON in, lines as JSON out
 """
 
-import asyncio
 import difflib
 import json
 import sys
@@ -23,43 +21,6 @@ class Line(NamedTuple):
     a: int | None
     b: int | None
     text: str
-
-
-class Differences:
-    """Finds differences, some at once and the others in turn."""
-
-    def __init__(self, at_once: int = 2, limit_s: float = 5) -> None:
-        """Let each take `limit_s` at most."""
-        self._free = asyncio.Semaphore(at_once)
-        self._limit_s = limit_s
-
-    async def of(self, a: bytes, b: bytes) -> Sequence[Line] | None:
-        """Return the lines around what differs, `SHOWN_LINES` at most.
-
-        None where it takes too long, or too long to have its turn.
-        """
-        texts = json.dumps([each.decode(errors="replace") for each in (a, b)]).encode()
-        try:
-            async with asyncio.timeout(2 * self._limit_s), self._free:
-                return await self._found(texts)
-        except TimeoutError:
-            return None
-
-    async def _found(self, texts: bytes) -> Sequence[Line] | None:
-        child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", __file__),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        try:
-            async with asyncio.timeout(self._limit_s):
-                found, _ = await child.communicate(texts)
-        finally:
-            if child.returncode is None:
-                child.kill()
-                await child.wait()
-        return None if child.returncode else [Line(*each) for each in json.loads(found)]
 
 
 def lines(a: Sequence[str], b: Sequence[str]) -> Iterator[Line]:

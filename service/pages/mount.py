@@ -5,7 +5,7 @@ from fastapi.staticfiles import StaticFiles
 
 from service.pages.about import router as about
 from service.pages.compare import router as compare
-from service.pages.difference import Differences
+from service.pages.difference_finder import Differences
 from service.pages.home import router as home
 from service.pages.job import router as job
 from service.pages.leaderboard import router as leaderboard

@@ -7,8 +7,9 @@ import pytest
 from contract.device import DEVICES, device_named
 from contract.errors import InvalidSubmission
 from contract.job import WorkerState
-from service.admission import default_mode, grammar_of, refusal_of
+from service.admission import default_mode
 from service.source_check import Refusal
+from service.source_checker import grammar_of, refusal_of
 from tests.service.workers import HONEST, worker
 
 OURS = "{}.{}".format(*sys.version_info)
@@ -118,7 +119,7 @@ async def test_a_file_that_takes_too_long_to_look_at_is_left_to_the_worker():
 async def test_a_check_that_dies_refuses_the_file(monkeypatch, tmp_path):
     dying = tmp_path / "check.py"
     dying.write_text("import os\nos.abort()\n")
-    monkeypatch.setattr("service.admission.CHECKER", dying)
+    monkeypatch.setattr("service.source_checker.CHECKER", dying)
     refusal = await refusal_of(HONEST, (3, 11), limit_s=30)
     assert isinstance(refusal, Refusal)
     assert "cannot cope" in refusal.message

@@ -7,7 +7,7 @@ import pytest
 from contract.verdict import Passed
 from service.pages.cautions import of_times
 from service.pages.comparing import geomean_ratio, in_words, intervals_of, pairs_of, ratios_of
-from service.pages.difference import Differences
+from service.pages.difference_finder import Differences
 from tests.service.pages.found import FILE, V1, V2, clocked, finished, hostile, in_turns, timed
 from tests.service.pages.test_pages import page_at
 
