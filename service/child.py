@@ -1,4 +1,4 @@
-"""A program of ours that looks at strangers' bytes: a process of its own, within a limit of time."""
+"""A program of ours that looks at strangers' bytes: a process of its own, within a limit."""
 
 import asyncio
 from collections.abc import Sequence

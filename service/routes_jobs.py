@@ -152,11 +152,12 @@ async def jobs_seen(
         workers = await queue.workers()
         served = (name for each in workers for name in each.serves)
         filters.device = device_named(filters.device, served)
-    if filters.owner is None and caller.role is not Role.ADMIN:
-        filters.owner = caller.owner
-    if filters.owner is not None and not caller.sees(filters.owner):
+    owner = filters.owner
+    if owner is None and caller.role is not Role.ADMIN:
+        owner = caller.owner
+    if owner is not None and not caller.sees(owner):
         return (), None
-    return await queue.list(**dict(filters))
+    return await queue.list(**dict(filters) | {"owner": owner})
 
 
 @router.delete("/{job_id}", response_model=JobView, responses=problems(404, 503))
