@@ -8,14 +8,8 @@ from contract.submission import problem_named
 from service.dependencies import Queue, Reader, Settings
 from service.openapi import problems
 from service.problem_document import status_problem
-from service.views import (
-    Health,
-    ProblemList,
-    ProblemView,
-    Readiness,
-    json_response,
-    problem_view,
-)
+from service.service_views import Health, ProblemList, ProblemView, Readiness, problem_view
+from service.views import json_response
 
 router = APIRouter(tags=["service"])
 

@@ -10,7 +10,8 @@ from service.dependencies import Administrator, Figures, Operating, Queue, Reade
 from service.metrics import MEDIA_TYPE
 from service.openapi import problems
 from service.problem_document import status_problem
-from service.views import QueueView, WorkerList, json_response, queue_view
+from service.service_views import QueueView, WorkerList, queue_view
+from service.views import json_response
 
 router = APIRouter(tags=["operations"])
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from fastapi import APIRouter, Response
 from contract.problem import PROBLEMS
 from service.dependencies import Reader, Settings
 from service.pages.render import page
-from service.views import problem_view
+from service.service_views import problem_view
 
 router = APIRouter(include_in_schema=False)
 

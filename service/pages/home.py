@@ -19,7 +19,7 @@ from service.pages.forms import SentForm, submission_form
 from service.pages.render import page
 from service.routes_jobs import Filters, jobs_seen
 from service.routes_submit import note_accepted
-from service.views import queue_view
+from service.service_views import queue_view
 
 router = APIRouter(include_in_schema=False)
 JOBS = 20
