@@ -20,7 +20,8 @@ from worker.arena import Place, Room, Slot
 from worker.compile_report import cut_to_share, first_lines, write_report
 from worker.process_tree import die_with_parent
 from worker.protocol import Answer, Status
-from worker.runner import failure, import_candidate, print_traceback
+from worker.runner import failure, import_candidate
+from worker.traces import print_traceback
 
 OWN_FRAME: Final = f'  File "{__file__}"'
 """Where a dump of the stack reaches what is not the candidate's."""

@@ -23,7 +23,8 @@ from worker.ground import Image
 from worker.ncu import MOST_KERNELS
 from worker.profiler import ORDER, RESULT, SOURCE
 from worker.protocol import Answer, Status
-from worker.runner import Candidate, failure, import_candidate, print_traceback, settle
+from worker.runner import Candidate, failure, import_candidate, settle
+from worker.traces import print_traceback
 
 MARK_CYCLES: Final = 1000
 TABLE_ROWS: Final = 40

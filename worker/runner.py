@@ -23,9 +23,7 @@ import signal
 import socket
 import sys
 import time
-import traceback
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +39,7 @@ from worker.control import ControlPage
 from worker.process_tree import die_with_parent
 from worker.protocol import CALL_BYTES, JOB_BYTES, Answer, Call, Job, Status
 from worker.review import flags, to_text
+from worker.traces import print_traceback, trace
 
 COMPILER_ERRORS: Final = {
     "CompilationError",
@@ -278,39 +277,12 @@ def failure(token: int, error: BaseException) -> Answer:
     return Answer(token, status, text=f"{headline}\n\n{trace(error)}")
 
 
-def print_traceback(error: BaseException) -> None:
-    """Show the traceback in the candidate's log, as Python itself would."""
-    with suppress(BaseException):
-        frame = error.__traceback__
-        while frame is not None and is_ours(frame.tb_frame.f_code.co_filename):
-            frame = frame.tb_next  # ours says nothing to an author
-        traceback.print_exception(type(error), error, frame)
-        sys.stderr.flush()
-
-
-def is_ours(filename: str) -> bool:
-    """Whether a frame is one of the process that runs the file, and says nothing to its author."""
-    return Path(filename).parent == Path(__file__).parent
-
-
 def words(error: BaseException) -> str:
     """Return the exception's message; a `__str__` that raises is not our problem."""
     try:
         return str(error)
     except BaseException:
         return "(its message could not be read)"
-
-
-def trace(error: BaseException) -> str:
-    """Return the traceback from the candidate's file on."""
-    try:
-        frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if not is_ours(frame.filename)]
-        shown = [frame for frame in own if not frame.filename.startswith("<frozen importlib")]
-        scratch = f"{Path.cwd()}{os.sep}"
-        return "".join(traceback.format_list(shown[-12:])).replace(scratch, "")
-    except BaseException:
-        return "(its traceback could not be read)"
 
 
 if __name__ == "__main__":
