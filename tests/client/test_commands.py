@@ -1,8 +1,6 @@
 """The command as a user meets it: what it prints where, and its exit code."""
 
 import json
-import os
-import pty
 import signal
 import subprocess
 from importlib.metadata import version
@@ -22,6 +20,7 @@ from tests.client.answers import (
     stream,
 )
 from tests.client.conftest import HALFBYTE, body_of
+from tests.client.on_a_terminal import on_a_terminal
 
 SIZES = ("--m", "96,128", "--n", "128,256", "--k", "256,512")
 RUNNING = stream(
@@ -96,27 +95,11 @@ def test_json_leaves_what_to_do_next_to_stderr(halfbyte, service, ending):
 
 def test_on_a_terminal_progress_is_one_line_that_goes_away(service, ending, environment):
     ending(finished())
-    parent, child = pty.openpty()
-    process = subprocess.Popen(
-        [HALFBYTE, "run", *SIZES, "--url", service.url],
-        env={**environment, "TERM": "xterm"},
-        stdin=child,
-        stdout=child,
-        stderr=child,
-    )
-    os.close(child)
-    shown = b""
-    try:
-        while chunk := os.read(parent, 65536):
-            shown += chunk
-    except OSError:  # What Linux answers once the other end is closed.
-        pass
-    os.close(parent)
-    assert process.wait(20) == 0
-    progress, _, after = shown.rpartition(b"\x1b[2K")  # erases the line
-    assert "⠋".encode() in progress  # the spinner before the status
-    assert "⠋".encode() not in after
-    assert b"passed" in after
+    shown = on_a_terminal(environment, "run", *SIZES, "--url", service.url)
+    progress, _, after = shown.rpartition("\x1b[2K")  # erases the line
+    assert "⠋" in progress  # the spinner before the status
+    assert "⠋" not in after
+    assert "passed" in after
 
 
 @pytest.fixture

@@ -1,13 +1,8 @@
 """The command in a shell and on a terminal: completion, the browser, 80 columns, colours."""
 
-import fcntl
-import os
-import pty
 import re
 import shutil
-import struct
 import subprocess
-import termios
 from pathlib import Path
 
 import pytest
@@ -16,6 +11,7 @@ from rich.console import Console
 from client import render
 from tests.client.answers import JOB, JOBS, ONE, Answer, case, finished, job, problem
 from tests.client.conftest import HALFBYTE
+from tests.client.on_a_terminal import on_a_terminal
 from tests.client.test_render import timing
 
 COMPLETE = """
@@ -168,26 +164,6 @@ def test_a_verdict_with_times_fits_in_80_columns():
     lines = captured.get().splitlines()
     assert max(map(len, lines)) <= 80
     assert "1600.10..1700.20" in captured.get()
-
-
-def on_a_terminal(environment, *arguments: str) -> str:
-    """Run a command on a terminal of 80 columns, and return all that it wrote there."""
-    parent, child = pty.openpty()
-    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    kept = {name: value for name, value in environment.items() if name != "COLUMNS"}
-    process = subprocess.Popen(
-        [HALFBYTE, *arguments], env={**kept, "TERM": "xterm"}, stdout=child, stderr=child
-    )
-    os.close(child)
-    shown = b""
-    try:
-        while chunk := os.read(parent, 65536):
-            shown += chunk
-    except OSError:  # What Linux answers once the other end is closed.
-        pass
-    os.close(parent)
-    assert process.wait(20) == 0
-    return shown.decode()
 
 
 @pytest.mark.parametrize(("colours", "told"), [({}, True), ({"NO_COLOR": "1"}, False)])
