@@ -6,7 +6,6 @@ process that the candidate shares: held to a schema by the judge, and believed b
 """
 
 import csv
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -41,7 +40,14 @@ COUNT: Final = {"register/thread": 1.0, "": 1.0}
 """What units of figures are in ours. Their names differ from version to version;
 a figure of any other unit is left out, rather than told as something it is not."""
 SHARED: Final = ("static", "dynamic", "driver")
-TENSOR_PIPE: Final = re.compile(r"sm__.*pipe_tensor.*\.pct_of_peak_sustained_(active|elapsed)")
+TENSOR_PIPES: Final = tuple(
+    f"sm__pipe_{name}_cycles_active.avg.pct_of_peak_sustained_active" for name in ("tensor", "tc")
+)
+"""Of the cycles in which an SM has work, on average over all; `tc` is what tcgen05 runs on. Figures
+that end in `.max` are of the busiest SM against that average, and reach 1 where few have work."""
+ELAPSED: Final = ("sm__cycles_elapsed.max", "gpc__cycles_elapsed.max")
+"""Which of them there is differs from version to version."""
+CYCLES: Final = {"cycle": 1.0, "": 1.0}
 PLACES: Final = (
     "/usr/local/cuda/bin/ncu",
     "/usr/local/bin/ncu",
@@ -128,7 +134,6 @@ def _rows(text: str) -> Iterator[Row]:
 def _facts(row: Row, duration_us: float) -> dict[str, object]:
     registers = _number(row, "launch__registers_per_thread", COUNT)
     shared = [_number(row, f"launch__shared_mem_per_block_{part}", BYTES) for part in SHARED]
-    pipes = [_number(row, name, SHARE) for name in row if TENSOR_PIPE.fullmatch(name)]
     return {
         "duration_us": duration_us,
         "registers": None if registers is None else int(registers),
@@ -136,8 +141,16 @@ def _facts(row: Row, duration_us: float) -> dict[str, object]:
         "occupancy": _number(row, "sm__warps_active.avg.pct_of_peak_sustained_active", SHARE),
         "theoretical_occupancy": _number(row, "sm__maximum_warps_per_active_cycle_pct", SHARE),
         "gbytes_per_s": _number(row, "dram__bytes.sum.per_second", GBYTES_PER_S),
-        "tensor_pipe": max((share for share in pipes if share is not None), default=None),
+        "tensor_pipe": _tensor_pipe(row),
     }
+
+
+def _tensor_pipe(row: Row) -> float | None:
+    """Return the share of the kernel's duration in which tensor cores work, over all SMs."""
+    busy = [share for name in TENSOR_PIPES if (share := _number(row, name, SHARE)) is not None]
+    active = _number(row, "sm__cycles_active.avg", CYCLES)
+    elapsed = [cycles for name in ELAPSED if (cycles := _number(row, name, CYCLES))]
+    return max(busy) * active / elapsed[0] if busy and elapsed and active is not None else None
 
 
 def _sum(parts: Sequence[float | None]) -> int | None:

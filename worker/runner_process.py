@@ -20,7 +20,6 @@ from worker.control import ControlPage
 from worker.protocol import ANSWER_BYTES, Answer, Call, Job, Order, ProtocolError, Status
 from worker.sandbox.confinement import Confined, Launch, Sandbox
 
-PROFILER: Final = "worker.profiler"
 START_S: Final = 120
 """Longest wait for torch and triton to be imported, on a busy machine."""
 DRAIN_S: Final = 2
@@ -102,7 +101,6 @@ class RunnerProcess:
                     stdout_fd=self.stdout.write_fd,
                     stderr_fd=self.stderr.write_fd,
                     socket_fd=theirs.fileno(),
-                    loopback=program == PROFILER,
                 )
             )
         except OSError as error:

@@ -9,7 +9,7 @@ from typing import Final
 
 from contract.submission import Limits
 from worker.device import COMPILER_ENVIRONMENT
-from worker.runner_process import PROFILER, START_S, RunnerFailed, RunnerProcess
+from worker.runner_process import START_S, RunnerFailed, RunnerProcess
 from worker.sandbox.confinement import Sandbox
 
 SETTLE_S: Final = 0.02
@@ -90,7 +90,7 @@ class Spares:
             RunnerFailed: it could not be started.
 
         """
-        return RunnerProcess(self._sandbox, self._environment, limits, PROFILER)
+        return RunnerProcess(self._sandbox, self._environment, limits, "worker.profiler")
 
     def _bury(self) -> None:
         for runner in [runner for runner in self._warm if not runner.alive()]:

@@ -17,7 +17,10 @@ COLUMNS = {
     "sm__warps_active.avg.pct_of_peak_sustained_active": ("%", "31.25"),
     "sm__maximum_warps_per_active_cycle_pct": ("%", "37.50"),
     "dram__bytes.sum.per_second": ("byte/s", "2,150,000,000,000"),
-    "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active": ("%", "44.0"),
+    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active": ("%", "88.0"),
+    "sm__pipe_tensor_cycles_active.max.pct_of_peak_sustained_active": ("%", "99.0"),
+    "sm__cycles_active.avg": ("cycle", "70,000"),
+    "sm__cycles_elapsed.max": ("cycle", "140,000"),
 }
 
 

@@ -50,18 +50,29 @@ def test_a_figure_of_an_unknown_unit_is_left_out() -> None:
 
 
 def test_a_figure_that_is_not_there_is_null() -> None:
-    text = csv(1).replace('"44.0"', '"n/a"').replace("launch__registers", "launch__rgstrs")
+    text = csv(1).replace('"88.0"', '"n/a"').replace("launch__registers", "launch__rgstrs")
     first = kernels_of(text)[0]
     assert (first["tensor_pipe"], first["registers"]) == (None, None)
     assert first["occupancy"] == 0.3125
 
 
-def test_the_busiest_tensor_pipe_counts() -> None:
-    """Its name differs from chip to chip."""
-    name = "sm__inst_executed_pipe_tensor.avg"
-    hopper = "sm__pipe_tensor_op_hmma_cycles_active.avg"
-    assert kernels_of(csv(1).replace(name, hopper))[0]["tensor_pipe"] == pytest.approx(0.44)
-    assert kernels_of(csv(1).replace(name, "sm__pipe_alu.avg"))[0]["tensor_pipe"] is None
+def test_tensor_cores_are_idle_where_an_sm_has_no_work() -> None:
+    """On an H200 32 of 132 SMs had work. Cycles and `.max` were seen; `.avg` follows from them."""
+    text = csv(1).replace('"88.0"', '"23.12"').replace('"99.0"', '"95.36"')
+    text = text.replace('"70,000"', '"12885.58"').replace('"140,000"', '"57547"')
+    flops = 2 * 128 * 4096 * 1536
+    by_arithmetic = flops / (57547 * 132 * 4096)
+    assert kernels_of(text)[0]["tensor_pipe"] == pytest.approx(by_arithmetic, rel=0.01)
+
+
+def test_the_busiest_of_the_tensor_pipes_counts() -> None:
+    """On Blackwell the fifth generation has a name of its own."""
+    for_tc = csv(1).replace("sm__pipe_tensor_cycles_active", "sm__pipe_tc_cycles_active")
+    assert kernels_of(for_tc)[0]["tensor_pipe"] == pytest.approx(0.44)
+    neither = csv(1).replace("sm__pipe_tensor", "sm__pipe_alu")
+    assert kernels_of(neither)[0]["tensor_pipe"] is None
+    endless = csv(1).replace('"140,000"', '"0"')
+    assert kernels_of(endless)[0]["tensor_pipe"] is None
 
 
 @pytest.mark.parametrize(

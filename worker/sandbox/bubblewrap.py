@@ -135,7 +135,7 @@ def start(
         given = {
             "--info-fd": told,
             "--block-fd": block,
-            "--seccomp": _memory_file(ours, filter_program(loopback=launch.loopback)),
+            "--seccomp": _memory_file(ours, filter_program()),
             "--ro-bind-data": _memory_file(
                 ours, f"runner:x:{uid}:{uid}::{SCRATCH}:/bin/sh\n".encode()
             ),

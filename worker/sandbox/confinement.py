@@ -61,9 +61,6 @@ class Launch:
     socket_fd: int
     cores: int | None = None
     """CPU time, where the sandbox can limit it; None: what its settings say."""
-    loopback: bool = False
-    """Whether its processes may speak to one another by TCP, where they have a network of their own
-    with nothing outside. A profiler needs it; without namespaces nobody gets it."""
 
 
 class Confined(Protocol):

@@ -105,10 +105,8 @@ ALLOW: Final = 0x7FFF0000
 Instruction = tuple[int, int, int, int]
 
 
-def filter_program(machine: str | None = None, *, loopback: bool = False) -> bytes:
+def filter_program(machine: str | None = None) -> bytes:
     """Return the `sock_filter` records for a machine: `x86_64`, `aarch64`, None for this one.
-
-    With `loopback` sockets of IPv4 may be made too: for a network namespace with nothing outside.
 
     Raises:
         LookupError: there is no table for the machine.
@@ -129,8 +127,6 @@ def filter_program(machine: str | None = None, *, loopback: bool = False) -> byt
     program += [(JUMP_IF_EQUAL, 0, 1, CLONE3[column]), _refuse(errno.ENOSYS)]
     program += _on(CLONE[column], 0, [(JUMP_IF_ANY_BIT, 0, 1, NAMESPACE_FLAGS)])
     local: list[Instruction] = [(JUMP_IF_EQUAL, 1, 0, socket.AF_UNIX)]
-    if loopback:
-        local = [(JUMP_IF_EQUAL, 2, 0, socket.AF_UNIX), (JUMP_IF_EQUAL, 1, 0, socket.AF_INET)]
     for call in (SOCKET, SOCKETPAIR):
         program += _on(call[column], 0, local, errno.EAFNOSUPPORT)
     program += _on(
