@@ -52,9 +52,9 @@ def before(body: str) -> bytes:
     return KERNEL + f"\ndef before(capability):\n    {body}\n".encode()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module", autouse=True)
 def healthy(judge: JudgeHarness):
-    """Whatever a test's file did, the next one is compiled."""
+    """Whatever a test's file did, the next one is compiled: that of the next test, or this one."""
     yield
     assert isinstance(compiled(judge, KERNEL, ("sm_120a",)).verdict, Passed)
 
@@ -103,9 +103,7 @@ def test_a_file_without_a_triton_kernel_passes_and_says_so(judge: JudgeHarness) 
     assert verdict.kernels == ()
 
 
-def test_what_the_compiler_says_is_in_the_message_once_for_all_targets(
-    judge: JudgeHarness, healthy: None
-) -> None:
+def test_what_the_compiler_says_is_in_the_message_once_for_all_targets(judge: JudgeHarness) -> None:
     verdict = compiled(judge, KERNEL.replace(b"at.to(", b"tl.nonesuch(")).verdict
     assert isinstance(verdict, CompileError)
     assert verdict.reason == "compiler"
@@ -118,7 +116,7 @@ def test_what_the_compiler_says_is_in_the_message_once_for_all_targets(
     assert "CompilationError" in verdict.log.stderr
 
 
-def test_a_compiler_that_aborts_ends_its_target_only(judge: JudgeHarness, healthy: None) -> None:
+def test_a_compiler_that_aborts_ends_its_target_only(judge: JudgeHarness) -> None:
     body = "capability[0] == 10 and (os.write(2, b'Assertion `fits` failed.\\n'), os.abort())"
     verdict = compiled(judge, before(body), (*BOTH, "sm_103a")).verdict
     assert isinstance(verdict, CompileError)
@@ -145,7 +143,7 @@ def test_a_compiler_that_aborts_ends_its_target_only(judge: JudgeHarness, health
     ],
 )
 def test_every_other_end_is_told_apart(
-    judge: JudgeHarness, healthy: None, body: str, kind: type, reason: str, words: str
+    judge: JudgeHarness, body: str, kind: type, reason: str, words: str
 ) -> None:
     limits = LIMITS.model_copy(update={"job_s": 3 if kind is TimedOut else 60})
     verdict = compiled(judge, before(body), ("sm_90a",), limits=limits).verdict
@@ -168,7 +166,7 @@ def test_a_flood_on_stderr_changes_nothing(judge: JudgeHarness) -> None:
     assert verdict.log.truncated
 
 
-def test_a_forged_report_is_no_report(judge: JudgeHarness, healthy: None) -> None:
+def test_a_forged_report_is_no_report(judge: JudgeHarness) -> None:
     forge = """frame = sys._getframe()
     while "order" not in frame.f_locals:
         frame = frame.f_back
@@ -195,7 +193,7 @@ def custom_kernel(data):
     assert verdict.message.startswith("sm_90a, sm_100a: OSError: CUDA_HOME")
 
 
-def test_a_cancel_stops_a_compilation(judge: JudgeHarness, healthy: None) -> None:
+def test_a_cancel_stops_a_compilation(judge: JudgeHarness) -> None:
     judge.begin(before("time.sleep(1000)"), SMALL, mode=Mode.COMPILE, targets=BOTH, limits=LIMITS)
     message = judge.receive()
     while isinstance(message, Progressed) and message.progress.stage != "compiling":
