@@ -23,6 +23,7 @@ from service.pages.words import visible
 
 PROFILES = (Mode.COMPILE, Mode.PROFILE)
 """Modes whose jobs leave a profile."""
+NCU_DETAILS = "ncu-details.txt"
 STATIC = "halfbyte compile (static: compiled, not run)"
 
 
@@ -64,7 +65,7 @@ async def archive_of(queue: JobQueue, job: Job, verdict: Verdict) -> bytes:
     for name in _texts_of(verdict):
         text = await queue.artifact(job.id, name)
         if text is not None:
-            texts[name] = text
+            texts[_name_in_zip(verdict, name)] = text
     return await asyncio.to_thread(_zipped, texts)  # megabytes: others are answered meanwhile
 
 
@@ -96,6 +97,13 @@ async def with_profile(queue: JobQueue, job: Job, result: FullResult) -> FullRes
         }
     )
     return result.model_copy(update={"runs": {"profile.0": run}})
+
+
+def _name_in_zip(verdict: Verdict, name: str) -> str:
+    """Return the name that popcorn-cli unpacks, for what `ncu` says; any other as it is."""
+    seen = verdict.profile
+    of_ncu = seen is not None and seen.tool == "ncu" and name == seen.links.get("text")
+    return NCU_DETAILS if of_ncu else name
 
 
 def _texts_of(verdict: Verdict) -> Iterator[str]:

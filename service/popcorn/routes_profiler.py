@@ -12,6 +12,7 @@ from service.compat.profile import PROFILES, archive_of
 from service.dependencies import Queue, parts_of
 from service.popcorn.identity import Competitor, Viewer
 from service.popcorn.names import asked_for, board_named
+from service.popcorn.options import narrowed
 from service.popcorn.views import Json, runner_queue, status_of
 from service.popcorn.words import failure_of
 from service.request_body import SentJob, read_form, the_file
@@ -22,15 +23,16 @@ router = APIRouter()
 
 @router.post("/profile", status_code=202)
 async def profile(request: Request, caller: Competitor) -> Json:
-    """Accept a file to be profiled; which of the benchmarks is asked for makes no difference."""
+    """Accept a file to be profiled."""
     parts = parts_of(request)
     files, texts = await read_form(request, parts.settings)
-    file, board = the_file(files), dict(texts).get("leaderboard")
+    file, told = the_file(files), dict(texts)
+    board = told.get("leaderboard")
     if board is None:
         raise InvalidSubmission("leaderboard", "required")
     problem = await board_named(parts.queue, board)
     asked = await asked_for(parts.queue, problem, ANY, "profile", file.filename)
-    sent = SentJob(asked, file.content)
+    sent = SentJob(narrowed(asked, problem, told), file.content)
     job = note_accepted(await parts.admission.admit(sent, caller), sent, parts.metrics)
     return {"job_id": job.id}
 

@@ -29,6 +29,18 @@ QUIET_S = 10.0
 """A status is told again after it, so that proxies and people see that something lives."""
 LINE_FEED = "\n"
 ENDED = ""
+NO_REPORT_FILE = (
+    "There is no .ncu-rep: what there is stands above, and in the zip that is saved. "
+    "For want of it your client exits with 1."
+)
+
+
+@router.post("/profile/{board}/{gpu}")
+async def profile(board: str, gpu: str, request: Request, caller: Competitor) -> Response:
+    """Accept a file to be profiled, and tell how it fares until it has ended."""
+    parts = parts_of(request)
+    job = await submitted(board, gpu, "profile", request, caller)
+    return _streamed(parts, told_of(parts, job, aloud=True))
 
 
 @router.post("/{board}/{gpu}/{mode}")
@@ -36,16 +48,24 @@ async def stream(board: str, gpu: str, mode: str, request: Request, caller: Comp
     """Accept a file, and tell how it fares until it has ended."""
     parts = parts_of(request)
     job = await submitted(board, gpu, mode, request, caller)
+    return _streamed(parts, told_of(parts, job))
+
+
+def _streamed(parts: Parts, events: AsyncIterator[ServerSentEvent]) -> Response:
     return EventSourceResponse(
-        told_of(parts, job),
+        events,
         sep=LINE_FEED,
         ping=parts.settings.ping_s,
         shutdown_grace_period=parts.settings.shutdown_s / 2,
     )
 
 
-async def told_of(parts: Parts, job: Job) -> AsyncIterator[ServerSentEvent]:
-    """Yield what the client prints, up to how it ended, or why no more can be told."""
+async def told_of(parts: Parts, job: Job, *, aloud: bool = False) -> AsyncIterator[ServerSentEvent]:
+    """Yield what the client prints, up to how it ended, or why no more can be told.
+
+    `aloud`: it shows nothing of a profile and wants a file that there is not, so it hears the
+    report before.
+    """
     began, told, told_at = time.monotonic(), "", 0.0
     try:
         async for _ in parts.queue.events(job.id):
@@ -63,7 +83,11 @@ async def told_of(parts: Parts, job: Job) -> AsyncIterator[ServerSentEvent]:
                 message = f"Submission {job.number} status: {status} ({now - began:.0f}s)"
                 members = {"status": "processing", "elapsed_time": now - began, "message": message}
                 yield _event("status", members)
-        yield await _last_event(parts.queue, await parts.queue.get(job.id))
+        job = await parts.queue.get(job.id)
+        if aloud and job.verdict is not None and failure_of(job) is None:
+            report = report_of_profile(job, job.verdict)
+            yield _event("status", {"message": f"\n{report}\n\n{NO_REPORT_FILE}"})
+        yield await _last_event(parts.queue, job)
     except JobNotFound:
         yield _error(f"submission {job.number} was deleted")
     except QueueUnavailable:

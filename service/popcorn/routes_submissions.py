@@ -15,6 +15,7 @@ from service.access import Caller, job_of
 from service.dependencies import Queue, parts_of
 from service.popcorn.identity import Competitor, Viewer
 from service.popcorn.names import asked_for, board_named
+from service.popcorn.options import narrowed
 from service.popcorn.views import Json, list_item, runner_queue, submission_view
 from service.request_body import SentJob, read_form, the_file
 from service.routes_submit import note_accepted
@@ -42,10 +43,10 @@ async def submitted(board: str, gpu: str, mode: str, request: Request, caller: C
     """Put the file of a form into the queue, as the path of its request says."""
     parts = parts_of(request)
     problem = await board_named(parts.queue, board)
-    files, _ = await read_form(request, parts.settings)
+    files, texts = await read_form(request, parts.settings)
     file = the_file(files)
     asked = await asked_for(parts.queue, problem, gpu, mode, file.filename)
-    sent = SentJob(asked, file.content)
+    sent = SentJob(narrowed(asked, problem, dict(texts)), file.content)
     return note_accepted(await parts.admission.admit(sent, caller), sent, parts.metrics)
 
 

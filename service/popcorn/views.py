@@ -1,23 +1,21 @@
-"""Jobs as the client reads them: a submission with its runs, and an item of a list."""
+"""Jobs as the client reads them: a submission, and an item of a list."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
 from contract.contest import BoardWindow
 from contract.device import line_of
 from contract.job import Job, JobSummary
 from contract.problem import PROBLEMS, Problem
 from contract.queue import JobQueue
-from contract.submission import Mode
-from contract.verdict import Verdict
 from service.compat.cases import spec_of
 from service.compat.full_result import FullResult, full_result
-from service.compat.phases import phases_of
+from service.popcorn.runs import runs_of, seconds, time_text
 from service.popcorn.words import failure_of, standing_of
 
 Json = Mapping[str, object]
-US_PER_S = 1_000_000
 AVAILABLE = "available"
+LISTED = "%Y-%m-%d %H:%M:%S"
+"""A moment in UTC, in the 19 characters that a list of the client has room for."""
 
 
 async def runner_queue(queue: JobQueue, job: Job) -> Json | None:
@@ -46,10 +44,10 @@ async def submission_view(queue: JobQueue, job: Job) -> Json:
         "leaderboard_name": job.problem,
         "file_name": _file_name(job),
         "user_id": job.owner,
-        "submission_time": _time(job.created_at),
+        "submission_time": time_text(job.created_at),
         "done": job.state.ended,
         "code": source.decode("utf-8", "replace"),
-        "runs": _runs_of(job),
+        "runs": runs_of(job),
         "job": {"status": status_of(job, line), "error": failure_of(job)},
         "runner_queue": line,
     }
@@ -58,12 +56,12 @@ async def submission_view(queue: JobQueue, job: Job) -> Json:
 def list_item(each: JobSummary) -> Json:
     """Return a submission of a list."""
     job, headline = each.job, each.headline
-    score = None if headline is None else _seconds(headline.geomean_us)
+    score = None if headline is None else seconds(headline.geomean_us)
     return {
         "id": job.number,
         "leaderboard_name": job.problem,
         "file_name": _file_name(job),
-        "submission_time": _time(job.created_at),
+        "submission_time": f"{job.created_at:{LISTED}}",
         "done": job.state.ended,
         "runs": [{"gpu_type": job.device, "score": score}],
     }
@@ -82,7 +80,7 @@ def board_view(problem: Problem, devices: Sequence[str], windows: Sequence[Board
     return {
         "id": _board_id(problem.name),
         "name": problem.name,
-        "deadline": _time(max(deadlines)) if deadlines else None,
+        "deadline": time_text(max(deadlines)) if deadlines else None,
         "description": "\n".join((about, *told)),
         "gpu_types": devices,
         "visibility": "public",
@@ -109,47 +107,9 @@ def status_of(job: Job, line: Json | None) -> str:
     return {"passed": "succeeded", "timed_out": "timed_out"}.get(outcome or "", "failed")
 
 
-def _runs_of(job: Job) -> Sequence[Json]:
-    """Return a run a phase, and one a timed case: the client shows times nowhere else."""
-    verdict = job.verdict
-    if verdict is None:
-        return []
-    scored = "leaderboard" if job.mode is Mode.RANKED else "benchmark"
-    runs = []
-    for phase in phases_of(verdict, job.mode, len(PROBLEMS[job.problem].tests)):
-        score = verdict.score if phase.key == scored else None
-        time_us = None if score is None else score.geomean_us
-        runs.append(_run(job, verdict, phase.key, phase.passed, time_us))
-        for place, case in enumerate(phase.cases):
-            if phase.key == scored and case.timing is not None:
-                name, right = f"{scored}.{place}", case.outcome == "passed"
-                runs.append(_run(job, verdict, name, right, case.timing.median_us))
-    return runs
-
-
-def _run(job: Job, verdict: Verdict, mode: str, passed: bool, time_us: float | None) -> Json:
-    return {
-        "mode": mode,
-        "passed": passed,
-        "score": _seconds(time_us),
-        "secret": False,
-        "runner": verdict.environment.device,
-        "start_time": _time(job.started_at or job.created_at),
-        "end_time": _time(job.finished_at or job.created_at),
-    }
-
-
 def _board_id(name: str) -> int:
     return 1 + list(PROBLEMS).index(name)
 
 
 def _file_name(job: Job) -> str:
     return job.filename or f"built-in {job.kernel}"
-
-
-def _time(at: datetime) -> str:
-    return at.isoformat(timespec="seconds")
-
-
-def _seconds(time_us: float | None) -> float | None:
-    return None if time_us is None else time_us / US_PER_S

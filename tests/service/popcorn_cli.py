@@ -5,9 +5,12 @@ part without a type, paths put behind the address as text.
 """
 
 import asyncio
+import base64
+import io
 import json
 import secrets
-from collections.abc import AsyncIterator
+import zipfile
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -120,14 +123,30 @@ class PopcornCli:
                 error = job.get("error") or "No error details were provided"
                 raise ApplicationError(f"Submission {number} {status}: {error}")
             if seen.get("done") is True:
-                return _result_text(seen, board)
+                _check_runs(seen, gpu, mode.lower())
+                return _result_text(seen, board, mode.lower())
             self.log.append(f"Submission {number} status: {status}")
             await asyncio.sleep(POLL_S)
+
+    async def profile(
+        self, board: str, gpu: str, content: bytes = FILE, **options: str
+    ) -> list[dict[str, bytes]]:
+        """Send a file to be profiled; return the files that are saved of each run."""
+        path = f"/profile/{board.lower()}/{gpu}"
+        (result,) = (await self._listen(path, form_of(content, "k.py", options)))["results"]
+        assert result["success"] is True
+        assert result["runs"]
+        assert all(run["run"]["success"] for run in result["runs"].values())
+        traces = [run["profile"]["trace"] for run in result["runs"].values()]
+        return [_saved(base64.b64decode(trace, validate=True)) for trace in traces]
 
     async def stream(self, board: str, gpu: str, mode: str, content: bytes = FILE) -> dict:
         """Send a file and listen; return the result, as it is before it is printed."""
         path = f"/{board.lower()}/{gpu}/{mode.lower()}"
-        async with self.answer("POST", path, form=form_of(content, "k.py")) as answer:
+        return await self._listen(path, form_of(content, "k.py"))
+
+    async def _listen(self, path: str, form: tuple[str, bytes]) -> dict:
+        async with self.answer("POST", path, form=form) as answer:
             if not answer.is_success:
                 await answer.aread()
                 _right(answer)
@@ -169,10 +188,39 @@ def printed(text: str) -> str:
     return text.replace("\\n", "\n")
 
 
-def _result_text(seen: dict, board: str) -> str:
+def document(text: str) -> dict:
+    """Return the JSON that closes what a submission prints."""
+    return json.loads(text[text.index("{") :])
+
+
+def _check_runs(seen: dict, gpu: str, mode: str) -> None:
+    """Fail where the runs do not bear out that it is done: a score has to be there twice."""
+    number, runs = seen["id"], seen["runs"]
+    if mode != "leaderboard":
+        if any(run["mode"] == mode and not run["passed"] for run in runs if not run["secret"]):
+            raise ApplicationError(f"Submission {number} {mode} failed")
+        return
+    here = [run for run in runs if run["runner"].lower() == gpu.lower()]
+    ranked = [run for run in here if run["mode"] == "leaderboard" and run["passed"]]
+    scored = any(not run["secret"] and run["score"] is not None for run in ranked)
+    if not scored:
+        raise ApplicationError(f"Submission {number} completed without a leaderboard score")
+    if not any(run["secret"] for run in ranked):
+        raise ApplicationError(f"Submission {number} did not pass secret validation")
+    if any(run["secret"] and not run["passed"] for run in here):
+        raise ApplicationError(f"Submission {number} failed secret validation")
+
+
+def _result_text(seen: dict, board: str, mode: str) -> str:
+    rows = [
+        row
+        for run in seen["runs"]
+        if mode in ("test", "benchmark") and run["mode"] == mode and not run["secret"]
+        for row in _rows(mode, run.get("result") or {})
+    ]
     lines = [
         f"Geomean score ({'secret' if run['secret'] else 'public'}) on {run['runner']}: "
-        f"{float(run['score'])} s\n"
+        f"{float(run['score'])} s"
         for run in seen["runs"]
         if run["mode"] == "leaderboard" and run["score"] is not None
     ]
@@ -180,11 +228,32 @@ def _result_text(seen: dict, board: str) -> str:
     shown = {
         "done": seen["done"],
         "file_name": seen["file_name"],
+        "job": {name: seen["job"][name] for name in ("error", "status")},
         "leaderboard": board,
         "runs": [{name: run[name] for name in kept} for run in seen["runs"]],
         "submission_id": seen["id"],
     }
-    return printed("\n".join((*lines, json.dumps(shown, indent=2))))
+    parts = (*rows, "\n".join(lines), json.dumps(shown, indent=2))
+    return printed("\n\n".join(filter(None, parts)))
+
+
+def _rows(mode: str, result: dict[str, str]) -> Iterator[str]:
+    """Yield a line or two a case, of times in nanoseconds."""
+    for place in range(int(result.get(f"{mode}-count", "0"))):
+        case = f"{mode}.{place}"
+        row = result[f"{case}.spec"]
+        if mode == "test":
+            row = f"{result[f'{case}.status']}: {row}"
+        elif f"{case}.mean" in result:
+            row += f"\n {float(result[f'{case}.mean']):.0f} ns"
+        yield row
+
+
+def _saved(archive: bytes) -> dict[str, bytes]:
+    """Return the files that are unpacked of a profile, by name."""
+    wanted = (".ncu-rep", "ncu-details.txt", "ncu-details.csv")
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        return {name: opened.read(name) for name in opened.namelist() if name.endswith(wanted)}
 
 
 def _right(answer: httpx.Response) -> httpx.Response:

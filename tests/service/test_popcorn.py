@@ -19,7 +19,14 @@ from service.popcorn.routes_submissions import forget
 from service.settings import ServiceSettings
 from tests.contract.examples import submission
 from tests.service.conftest import serving
-from tests.service.popcorn_cli import FILE, ApplicationError, PopcornCli, form_of, printed
+from tests.service.popcorn_cli import (
+    FILE,
+    ApplicationError,
+    PopcornCli,
+    document,
+    form_of,
+    printed,
+)
 from tests.service.workers import HERE, timed, unfit, worker, wrong_everywhere
 
 BOARD = "nvfp4_group_gemm"
@@ -94,7 +101,9 @@ async def test_a_test_that_passes_exits_0_and_prints_its_run(cli, queue, wait_un
     await queue.progress(lease, Progress(stage="testing", case=2, cases=10))
     await wait_until(lambda: any("testing case 3 of 10" in line for line in cli.log), "progress")
     await queue.finish(lease, timed())
-    shown = json.loads(await printing)
+    text = await printing
+    assert text.startswith("pass: m: [16]; n: [16]; k: [16]; g: 1\n\n{")
+    shown = document(text)
     assert (shown["done"], shown["leaderboard"]) == (True, "NVFP4_Group_GEMM")
     assert shown["file_name"] == "e.py"
     assert [(run["mode"], run["passed"], run["score"]) for run in shown["runs"]] == [
@@ -167,22 +176,37 @@ async def test_a_time_out_and_a_cancel_have_their_words(cli, queue, http):
 async def test_a_benchmark_prints_the_time_of_each_case(cli, queue):
     printing = asyncio.create_task(cli.submit(BOARD, "H200", "benchmark"))
     await judged(queue, timed())
-    runs = json.loads(await printing)["runs"]
+    text = await printing
+    assert text.startswith("m: [16]; n: [16]; k: [16]; g: 1\n 12500 ns\n\n{")
+    runs = document(text)["runs"]
     assert [(run["mode"], run["score"]) for run in runs] == [
         ("benchmark", pytest.approx(12.5e-6)),
         ("benchmark.0", pytest.approx(12.5e-6)),
     ]
 
 
-async def test_a_ranked_run_prints_its_score_and_stands_on_the_board(cli, queue):
+@pytest.mark.parametrize(
+    ("gpu", "shown"),
+    [
+        ("h200", ("H200",)),
+        ("sm_90", ("sm_90",)),
+        ("any", ("any", "NVIDIA")),
+        ("Nvidia", ("any", "NVIDIA")),
+    ],
+)
+async def test_a_ranked_run_prints_its_score_and_stands_on_the_board(cli, queue, gpu, shown):
     await queue.heartbeat(H200)
-    printing = asyncio.create_task(cli.submit(BOARD, "H200", "leaderboard"))
+    printing = asyncio.create_task(cli.submit(BOARD, gpu, "leaderboard"))
     await judged(queue, ranked())
     text = await printing
-    assert text.startswith("Geomean score (public) on H200: 1.25e-05 s\n\n{")
-    runs = json.loads(text[text.index("{") :])["runs"]
-    assert [run["mode"] for run in runs if "." not in run["mode"]] == [
-        *("test", "benchmark", "leaderboard")
+    assert text.partition("\n\n{")[0].splitlines() == [
+        f"Geomean score (public) on {name}: 1.25e-05 s" for name in shown
+    ]
+    runs = document(text)["runs"]
+    assert [(run["mode"], run["secret"]) for run in runs if "." not in run["mode"]] == [
+        ("test", False),
+        ("benchmark", False),
+        *[("leaderboard", False), ("leaderboard", True)] * len(shown),
     ]
     (board,) = await Leaderboards(queue.store).boards()
     assert (board.device, board.entries) == ("H200", 1)
@@ -260,6 +284,7 @@ async def test_submissions_are_listed_shown_and_deleted(cli, queue):
     listed = await cli.json("GET", f"/user/submissions?leaderboard={BOARD.upper()}&limit=2")
     assert [item["id"] for item in listed] == numbers[:0:-1]
     assert listed[0]["file_name"] == "k2.py"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", listed[0]["submission_time"])
     shown = await cli.json("GET", f"/user/submissions/{numbers[0]}")
     assert (shown["id"], shown["code"], shown["user_id"]) == (
         numbers[0],

@@ -214,7 +214,7 @@ async def test_every_path_but_registering_asks_who_it_is(service):
     routes = [
         route for each in (admin, boards, profiler, stream, submissions) for route in each.routes
     ]
-    assert len(routes) == 23
+    assert len(routes) == 24
     for route in routes:
         path = re.sub("{[a-z_]+}", "1", route.path)
         (method,) = route.methods

@@ -3,16 +3,18 @@
 import asyncio
 import base64
 import io
+import re
 import zipfile
 
 import httpx
 import pytest
 
+from contract.problem import PROBLEMS
 from contract.profile import CompiledKernel, Profile, ProfiledKernel
 from contract.verdict import Passed
-from tests.service.popcorn_cli import FILE, PopcornCli, form_of
+from tests.service.popcorn_cli import FILE, ApplicationError, PopcornCli, form_of
 from tests.service.test_popcorn import BOARD, H200
-from tests.service.workers import HERE, timed, worker
+from tests.service.workers import HERE, timed, worker, wrong_everywhere
 
 CASE = "m: [16]; n: [16]; k: [16]; g: 1"
 PTX = "sm_100a-0-gemm.ptx"
@@ -78,6 +80,53 @@ async def test_a_kernel_whose_name_is_a_path_stays_in_its_folder_and_off_the_ter
     assert "\x1b" not in report + files["report.txt"]
 
 
+async def test_a_profile_is_read_aloud_where_the_client_only_saves_it(cli, queue):
+    await queue.heartbeat(H200)
+    listening = asyncio.create_task(cli.profile(BOARD, "h200", benchmark_index="1"))
+    lease = await queue.claim(H200, wait_s=10)
+    assert lease.submission.cases == PROBLEMS[BOARD].benchmarks[1:2]
+    await queue.finish(lease, measured(), {"ncu.txt": "what ncu says"})
+    assert await listening == [{"ncu-details.txt": b"what ncu says"}]
+    assert "gemm: 12.25 us, 96 registers" in cli.log[-1]
+    assert "There is no .ncu-rep" in cli.log[-1]
+
+
+async def test_a_static_profile_is_read_aloud_too(cli, queue):
+    listening = asyncio.create_task(cli.profile(BOARD, "b200"))
+    lease = await queue.claim(worker(), wait_s=10)
+    assert lease.submission.targets == ("sm_100a",)
+    await queue.finish(lease, compiled(), {PTX: ".version 8.8"})
+    assert await listening == [{}]
+    assert "gemm: 96 registers, 0 bytes spilled" in cli.log[-1]
+
+
+async def test_a_file_that_fails_while_it_is_profiled_says_so(cli, queue):
+    listening = asyncio.create_task(cli.profile(BOARD, "b200"))
+    lease = await queue.claim(worker(), wait_s=10)
+    await queue.finish(lease, wrong_everywhere())
+    with pytest.raises(ApplicationError, match="Server processing error: wrong values in case 0"):
+        await listening
+    assert "There is no .ncu-rep" not in "".join(cli.log)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"benchmark_index": "4"}, "benchmark_index: must be 0 to 3, got '4'"),
+        ({"benchmark_index": "-1"}, "benchmark_index: must be 0 to 3"),
+        ({"ncu_kernel_name": "regex:gemm"}, "leave --ncu-kernel-name out"),
+        ({"ncu_launch_count": "2"}, "every kernel is profiled here"),
+    ],
+)
+async def test_options_of_a_profile_are_heeded_or_refused(cli, queue, options, says):
+    with pytest.raises(ApplicationError, match=f"422 .*{re.escape(says)}"):
+        await cli.profile(BOARD, "any", **options)
+    form = form_of(FILE, "k.py", {"leaderboard": BOARD, **options})
+    with pytest.raises(ApplicationError, match=re.escape(says)):
+        await cli.json("POST", "/profile", form=form)
+    assert (await queue.list())[0] == []
+
+
 async def test_the_second_profiler_gives_a_job_and_a_zip(cli, queue):
     form = form_of(FILE, "k.py", {"leaderboard": BOARD, "benchmark_index": "0"})
     job_id = (await cli.json("POST", "/profile", form=form))["job_id"]
@@ -118,7 +167,7 @@ async def test_a_worker_with_a_gpu_measures(cli, queue):
     assert decoded(told["benchmark.0.report"]).decode() == line
     assert run["profile"]["profiler"] == "ncu"
     files = unpacked(decoded(run["profile"]["trace"]))
-    assert files["ncu.txt"] == "what ncu says"
+    assert files["ncu-details.txt"] == "what ncu says"
     assert files["report.txt"].splitlines()[2:] == [CASE, line]
     assert line in result["reports"][0]
 
@@ -133,7 +182,7 @@ async def test_a_backend_gets_a_profile_too(http, queue):
     assert result["success"] is True
     ((key, run),) = result["runs"].items()
     assert key == "profile.0"
-    assert unpacked(decoded(run["profile"]["trace"]))["ncu.txt"] == "what ncu says"
+    assert unpacked(decoded(run["profile"]["trace"]))["ncu-details.txt"] == "what ncu says"
 
 
 async def test_a_backend_is_told_that_profiles_need_a_gpu(http, queue):

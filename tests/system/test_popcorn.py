@@ -2,13 +2,12 @@
 
 import base64
 import io
-import json
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from tests.service.popcorn_cli import ApplicationError, PopcornCli
+from tests.service.popcorn_cli import ApplicationError, PopcornCli, document
 from tests.system.conftest import Stack
 
 CANDIDATES = Path(__file__).parents[1] / "candidates"
@@ -28,7 +27,7 @@ async def submit(cli: PopcornCli, candidate: str, mode: str = "test") -> str:
 
 @pytest.mark.timeout(120)
 async def test_an_honest_kernel_passes(cli: PopcornCli) -> None:
-    shown = json.loads(await submit(cli, "honest_torch"))
+    shown = document(await submit(cli, "honest_torch"))
     assert [(run["mode"], run["passed"], run["runner"]) for run in shown["runs"]] == [
         ("test", True, "cpu")
     ]
