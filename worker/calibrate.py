@@ -8,7 +8,6 @@ from typing import Final
 from contract.submission import Limits
 from kernels.measurement import Calibration
 from kernels.problem import Case
-from worker.blame import Failure
 from worker.calls import Calls
 from worker.gpu import GpuGround, staging_cost
 from worker.runner_process import RunnerFailed, RunnerProcess
@@ -82,7 +81,7 @@ def _samples(calls: Calls, case: Case) -> list[Sample]:
     samples = []
     for number in range(WARM_UP + CALLS):
         called = calls.call(case, "official", derive(seed, number))
-        if isinstance(called, Failure) or called.sample is None:
-            raise RunnerFailed(f"calibration: {called}")
+        if called.sample is None:
+            raise RunnerFailed(f"calibration: {called.failure}")
         samples.append(called.sample)
     return samples[WARM_UP:]

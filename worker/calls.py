@@ -31,11 +31,12 @@ HOG_SHARE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call that answered: what was compared, how long it took, and whether it fails."""
+    """What became of a call: what was compared, how long it took, and whether it fails."""
 
-    comparison: Comparison
-    sample: Sample | None
-    failure: Failure | None
+    comparison: Comparison | None = None
+    """None where it did not answer."""
+    sample: Sample | None = None
+    failure: Failure | None = None
 
 
 class Calls:
@@ -100,9 +101,10 @@ class Calls:
     def close(self) -> None:
         """Give the arena back."""
         if self._arena is not None:
+            self._road.leave(self._arena)
             self._arena.close()
 
-    def call(self, case: Case, distribution: Distribution, seed: int) -> Failure | Called:
+    def call(self, case: Case, distribution: Distribution, seed: int) -> Called:
         """Make one call with operands of its own and compare every element."""
         try:
             return self._call(case, distribution, seed)
@@ -110,9 +112,10 @@ class Calls:
             if memory_of_others() < HOG_SHARE:
                 raise
             self._runner.destroy()
-            return Failure("out_of_memory", "device", "it left no device memory to judge with")
+            left = "it left no device memory to judge with"
+            return Called(failure=Failure("out_of_memory", "device", left))
 
-    def _call(self, case: Case, distribution: Distribution, seed: int) -> Failure | Called:
+    def _call(self, case: Case, distribution: Distribution, seed: int) -> Called:
         assert self._arena is not None
         layout = Layout.of(self._problem, case)
         operands = draw(case, seed, distribution, self._problem)
@@ -126,9 +129,9 @@ class Calls:
         turn = Turn(self._runner, self._clock, limit_s, self._cancel_fd)
         end, wall_us = self._road.call(slot, turn)
         if isinstance(end, Failure):
-            return end
+            return Called(failure=end)
         if not (isinstance(end, Answered) and end.answer.status is Status.DONE):
-            return blame(end, compiling=self.count == 0, limit=limit)
+            return Called(failure=blame(end, compiling=self.count == 0, limit=limit))
         self.count += 1
         outputs = after.slot.outputs
         official = distribution == "official"

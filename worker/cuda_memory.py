@@ -5,8 +5,6 @@ with, fail across a pid namespace or another uid.
 """
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final, cast
 
 import torch
@@ -70,19 +68,25 @@ def attach_device(fd: int, size_bytes: int) -> torch.Tensor:
     return _tensor(_map(handle, size_bytes), size_bytes)
 
 
-@contextmanager
-def seen_by_device(address: int, size_bytes: int) -> Iterator[int]:
-    """Let the device read host memory while inside; yield the address that it has there.
+def show_to_device(address: int, size_bytes: int) -> int:
+    """Let the device read host memory; return the address that it has there.
 
     Raises:
         CudaError: the driver refuses.
 
     """
     _call(driver.cuMemHostRegister(address, size_bytes, DEVICE_MAP))
-    try:
-        yield int(_call(driver.cuMemHostGetDevicePointer(address, 0)))
-    finally:
-        _call(driver.cuMemHostUnregister(address))
+    return int(_call(driver.cuMemHostGetDevicePointer(address, 0)))
+
+
+def hide_from_device(address: int) -> None:
+    """Undo it, before the host memory goes.
+
+    Raises:
+        CudaError: it was not shown.
+
+    """
+    _call(driver.cuMemHostUnregister(address))
 
 
 def wait_for_word(address: int, value: int) -> None:

@@ -20,7 +20,7 @@ from kernels.measurement import Calibration, Comparison
 from kernels.problem import Case, Distribution
 from kernels.problems import PROBLEMS
 from worker.blame import Failure
-from worker.calls import Called, Calls
+from worker.calls import Calls
 from worker.plan import Plan
 from worker.review import Flag
 from worker.sampling import Sample, timing_of
@@ -144,9 +144,8 @@ class Judge:
         order = random.Random(derive(seed, "order"))  # noqa: S311
         for number in order.sample(range(len(wanted)), len(wanted)):
             called = self._calls.call(case, wanted[number], derive(seed, "call", number))
-            if isinstance(called, Failure):
-                return result_of(index, case, merged(found), called)
-            found.append((number < OWN_CALLS, called.comparison))
+            if called.comparison is not None:
+                found.append((number < OWN_CALLS, called.comparison))
             if called.failure is not None:
                 return result_of(index, case, merged(found), called.failure)
         return result_of(index, case, merged(found), None)
@@ -165,12 +164,13 @@ class Judge:
             len(samples) < wanted.least or time.monotonic() < deadline_s
         ):
             called = self._calls.call(case, case.distribution, derive(seed, "timed", len(samples)))
-            failure = called if isinstance(called, Failure) else called.failure
+            failure = called.failure
             if failure is None and case.distribution == "official" and not surprise.randrange(8):
-                failure = self._check_full_range(case, derive(seed, "surprise", len(samples)))
+                # What a candidate that counts its calls may have stopped to do.
+                surprising = derive(seed, "surprise", len(samples))
+                failure = self._calls.call(case, "full_range", surprising).failure
             if failure is not None:
                 return with_failure(tested, failure)
-            assert isinstance(called, Called)
             assert called.sample is not None
             samples.append(called.sample)
             looks.append(self._machine.meter.read())
@@ -179,11 +179,6 @@ class Judge:
         timing, disbelief = timing_of(samples, work, self._machine.device, calibration, telemetry)
         timed = tested.model_copy(update={"timing": timing})
         return timed if disbelief is None else with_failure(timed, disbelief)
-
-    def _check_full_range(self, case: Case, seed: int) -> Failure | None:
-        """Check what a candidate that counts its calls may have stopped to do."""
-        called = self._calls.call(case, "full_range", seed)
-        return called if isinstance(called, Failure) else called.failure
 
 
 def case_seed(seed: int, index: int, case: Case) -> int:

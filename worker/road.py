@@ -41,6 +41,9 @@ class Road(Protocol):
     def call(self, slot: InSlot, turn: Turn) -> tuple[End | Failure, float]:
         """Make it; return its end and the microseconds of our clock. `slot.after` is filled."""
 
+    def leave(self, arena: Arena) -> None:
+        """Undo what calls in an arena took: it is given back."""
+
 
 class PlainRoad:
     """Without a clock of microseconds: fill, go, copy away."""
@@ -55,3 +58,6 @@ class PlainRoad:
         get_host(slot.after, slot.arena, slot.place)
         get_device(slot.after, slot.arena, slot.place)
         return end, 0.0
+
+    def leave(self, arena: Arena) -> None:
+        """Nothing was taken."""

@@ -4,10 +4,10 @@ from functools import partial
 from typing import Final
 
 from kernels.measurement import Calibration
-from worker.arena import CONTROL_BYTES
+from worker.arena import CONTROL_BYTES, Arena
 from worker.blame import Failure
 from worker.control import FINISHED_BYTE, ControlPage
-from worker.cuda_memory import seen_by_device
+from worker.cuda_memory import hide_from_device, show_to_device
 from worker.gpu import GpuGround, Spans
 from worker.ground import get_host, put_host
 from worker.protocol import Status
@@ -28,12 +28,21 @@ class TimedRoad:
         """Without a calibration nothing is held against anybody: that is how one is made."""
         self._ground = ground
         self._calibration = calibration
+        self._shown: dict[Arena, int] = {}
+        """Where the device sees the control page of an arena."""
 
     def call(self, slot: InSlot, turn: Turn) -> tuple[End | Failure, float]:
         """Make a call from a core of our own."""
-        page = slot.arena.host.tensor.data_ptr()
-        with self._ground.own_core, seen_by_device(page, CONTROL_BYTES) as address:
-            return self._call(slot, turn, address + FINISHED_BYTE)
+        if slot.arena not in self._shown:
+            page = slot.arena.host.tensor.data_ptr()
+            self._shown[slot.arena] = show_to_device(page, CONTROL_BYTES)
+        with self._ground.own_core:
+            return self._call(slot, turn, self._shown[slot.arena] + FINISHED_BYTE)
+
+    def leave(self, arena: Arena) -> None:
+        """Take the control page out of the device's sight."""
+        if self._shown.pop(arena, None) is not None:
+            hide_from_device(arena.host.tensor.data_ptr())
 
     def _call(self, slot: InSlot, turn: Turn, word: int) -> tuple[End | Failure, float]:
         """Wake the runner, take the device back, fill and cover, release, and copy away."""

@@ -18,7 +18,6 @@ from pathlib import Path
 from bench.h200.honest import CASES, SOURCES, calls_of, ready_runners
 from kernels.problem import Case
 from worker import gpu
-from worker.blame import Failure
 from worker.calls import Calls
 from worker.device import Gpu
 from worker.road import InSlot
@@ -89,9 +88,9 @@ def rows_of(calls: Calls, ground: Traced, case: Case, salt: int) -> list[dict[st
     rows = []
     for number in range(CALLS):
         called = calls.call(case, "official", number + salt)
-        if isinstance(called, Failure):
-            raise RuntimeError(str(called))
         sample = called.sample
+        if sample is None:
+            raise RuntimeError(str(called.failure))
         row = {"event_us": sample.event_us, "host_us": sample.host_us, **ground.row}
         row["apart_us"] = row["away_us"] - row["event_us"]
         rows.append(row)

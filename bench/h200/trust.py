@@ -25,7 +25,6 @@ from contract.submission import Limits, Mode, Submission
 from kernels.measurement import Calibration, Timing
 from kernels.problems import NVFP4_GROUP_GEMM
 from tests.worker.test_candidates import expectations
-from worker.blame import Failure
 from worker.calls import Calls
 from worker.device import Gpu
 from worker.environment import describe_machine
@@ -163,8 +162,8 @@ class Bench:
                 samples = []
                 for number in range(WARM_UP + SAMPLES):
                     called = calls.call(case, "official", random_seed() + number)
-                    if isinstance(called, Failure):
-                        raise RuntimeError(f"{name}: {called}")
+                    if called.sample is None:
+                        raise RuntimeError(f"{name}: {called.failure}")
                     samples.append(called.sample)
             finally:
                 calls.close()
