@@ -26,7 +26,10 @@ FLOOR_SHARE: Final = 0.7
 DELTA_US: Final = 12.0
 """How far wall and event may drift apart unexplained. Measured on an H200; see docs/judging.md."""
 MOST_DELTAS: Final = 3
-"""From as many of them on a time is not believed at all."""
+"""From as many of them on a time is not believed at all,"""
+MOST_SHARE: Final = 0.02
+"""nor from this share of itself on, whichever is more: what disturbs grows with a long call. Up to
+there the excess is billed, so that nothing is gained by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +84,19 @@ def timing_of(
         samples_us=tuple(events),
         telemetry=telemetry,
     )
-    return timing, _disbelief(timing, work, device, MOST_DELTAS * calibration.delta_us)
+    return timing, _disbelief(timing, work, device, calibration.delta_us)
 
 
-def _disbelief(timing: Timing, work: Work, device: str, most_us: float) -> Failure | None:
-    excess_us = timing.wall_median_us - timing.event_median_us - timing.overhead_us
+def _disbelief(timing: Timing, work: Work, device: str, delta_us: float) -> Failure | None:
+    wall_us = timing.wall_median_us - timing.overhead_us
+    excess_us = wall_us - timing.event_median_us
+    most_us = max(MOST_DELTAS * delta_us, MOST_SHARE * wall_us)
     if excess_us > most_us:
         return Failure(
             "rejected",
             "forged_clock",
             f"the runner's events say {timing.event_median_us:.2f} us, the judge's clock "
-            f"{timing.wall_median_us - timing.overhead_us:.2f} us: "
-            f"{excess_us:.1f} us are unexplained, {most_us:g} may be",
+            f"{wall_us:.2f} us: {excess_us:.1f} us are unexplained, {most_us:.4g} may be",
         )
     least_us = FLOOR_SHARE * (floor_us(work, device) or 0.0)
     if timing.median_us < least_us:

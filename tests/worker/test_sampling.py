@@ -60,6 +60,18 @@ def test_forged_events_are_rejected() -> None:
     assert timing.median_us == pytest.approx(100 - DELTA_US)
 
 
+def test_of_a_long_call_more_may_be_unexplained_and_all_of_it_is_billed() -> None:
+    """A stream a group was 46.7 us apart in 6433 us on an H200."""
+    timing, failure = timing_of(samples(6386.4, 6433.1), WORK, DEVICE, CALIBRATION)
+    assert failure is None
+    assert timing.median_us == pytest.approx(6433.1 - DELTA_US)
+    forged, failure = timing_of(samples(6300, 6433.1), WORK, DEVICE, CALIBRATION)
+    assert failure is not None
+    assert failure.reason == "forged_clock"
+    assert "133.1 us are unexplained, 128.7 may be" in failure.message
+    assert forged.median_us == pytest.approx(6433.1 - DELTA_US)
+
+
 def test_a_noisy_long_kernel_is_no_forger() -> None:
     """The medians of its events and of its walls are far apart; no single call is."""
     events = [5000.0 + 400 * (i % 7) for i in range(21)]
