@@ -161,6 +161,10 @@ class Stopwatch:
         self._touched = torch.zeros(32, device="cuda")
         self.warm_up()
 
+    def lead(self) -> None:
+        """Launch something tiny: the first launch behind a switch of contexts is ours."""
+        self._touched.add_(1)
+
     def warm_up(self) -> None:
         """Launch, record and synchronise a few times: the next time is as quick as it gets."""
         for _ in range(TOUCHES):
@@ -188,6 +192,7 @@ def run_call(
         control.say_awake(token)
         while control.released() != token:
             pass
+        stopwatch.lead()
     try:
         started_ns = time.perf_counter_ns()
         begin.record()
