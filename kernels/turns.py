@@ -14,8 +14,9 @@ Theory of operation
     and a number of rounds that does not follow from what was seen.
 
     The interval knows the noise of calls. It does not know what one process has throughout and the
-    next one has not, such as where its memory lies: for that, less than `LEAST_EFFECT` is no
-    difference, whatever the interval says.
+    next one has not, such as whether a copy in the call is noticed a moment sooner or later: for
+    that, less than `LEAST_EFFECT` is no difference, nor is less than `LEAST_EFFECT_US`, whatever
+    the interval says.
 
 Standard library only.
 """
@@ -30,6 +31,8 @@ ORDERS: Final = ((0, 1), (1, 0))
 """Whose turn it is in a pair, 0 for A: to be drawn for each pair, either as likely."""
 CONFIDENCE: Final = 0.99
 LEAST_EFFECT: Final = 0.01
+LEAST_EFFECT_US: Final = 1.5
+"""Two processes of one file were up to 1.1 us apart on an H200, for as long as they lived."""
 LEAST_ROUNDS: Final = 8
 """With fewer there is no interval of this confidence."""
 
@@ -46,7 +49,7 @@ class Ratio:
     high: float
     rounds: int
     decision: Decision
-    """`no_difference` where the interval includes 1, or the effect is under 1 %."""
+    """`no_difference` where the interval includes 1, or the effect is too small to be one."""
 
 
 def figures_of(a_us: Sequence[float], b_us: Sequence[float]) -> list[float]:
@@ -61,8 +64,15 @@ def figures_of(a_us: Sequence[float], b_us: Sequence[float]) -> list[float]:
     return [math.log(b / a) for a, b in zip(a_us, b_us, strict=True)]
 
 
-def ratio_of(cases: Sequence[Sequence[float]]) -> Ratio:
+def least_effect(times_us: Sequence[float]) -> float:
+    """Return what is too small to be a difference, as a share of the time of some cases."""
+    return max(LEAST_EFFECT, statistics.fmean(LEAST_EFFECT_US / time_us for time_us in times_us))
+
+
+def ratio_of(cases: Sequence[Sequence[float]], least: float = LEAST_EFFECT) -> Ratio:
     """Return the ratio of some cases together, from the figures of their pairs, round by round.
+
+    Less than the share `least` is no difference.
 
     Raises:
         ValueError: there are fewer than `LEAST_ROUNDS`, or not equally many of each case.
@@ -74,7 +84,7 @@ def ratio_of(cases: Sequence[Sequence[float]]) -> Ratio:
     out = _left_out(len(rounds))
     ratio = math.exp(statistics.median(rounds))
     low, high = math.exp(rounds[out]), math.exp(rounds[-1 - out])
-    if low <= 1 <= high or abs(ratio - 1) < LEAST_EFFECT:
+    if low <= 1 <= high or abs(ratio - 1) < least:
         return Ratio(ratio, low, high, len(rounds), "no_difference")
     return Ratio(ratio, low, high, len(rounds), "faster" if ratio < 1 else "slower")
 

@@ -8,6 +8,7 @@ compare with what is wrong. Then rounds of pairs, each timed call checked as wel
 """
 
 import random
+import statistics
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
@@ -18,9 +19,9 @@ from contract.submission import Mode, Submission
 from contract.verdict import CaseResult
 from kernels.measurement import Timing
 from kernels.problems import PROBLEMS
-from kernels.turns import LEAST_ROUNDS, ORDERS, Ratio, figures_of, ratio_of
+from kernels.turns import LEAST_ROUNDS, ORDERS, Ratio, figures_of, least_effect, ratio_of
 from worker.blame import Failure
-from worker.calls import Called, Calls
+from worker.calls import Calls
 from worker.judge import Judge, Judgement, Machine, blank, case_seed, with_failure
 from worker.plan import Plan
 from worker.sampling import Sample, timing_of
@@ -136,10 +137,8 @@ class Comparing:
         seed = derive(case_seed(self._seed, index, case), "turns", number)
         for which in order:
             called = self._sides[which].calls.call(case, case.distribution, seed)
-            failure = called if isinstance(called, Failure) else called.failure
-            if failure is not None:
-                return self._failed(failure, which, index)
-            assert isinstance(called, Called)
+            if called.failure is not None:
+                return self._failed(called.failure, which, index)
             assert called.sample is not None
             self._samples[which][index].append(called.sample)
         self._looks[index].append(self._machine.meter.read())
@@ -148,6 +147,7 @@ class Comparing:
     def _weighed(self) -> Found:
         """Turn samples into times, by the rule of every mode, and times into ratios."""
         figures: dict[int, list[float]] = {}
+        usual_us: dict[int, float] = {}
         for index in self._timed:
             times_us: list[list[float]] = []
             for which in range(len(self._sides)):
@@ -160,9 +160,11 @@ class Comparing:
                 billed_us = timing.median_us - timing.event_median_us
                 times_us.append([time_us + billed_us for time_us in timing.samples_us])
             figures[index] = figures_of(*times_us)
-        found = self._found()
-        ratios = [ratio_of([figures[i]]) if i in figures else None for i in range(len(self._cases))]
-        return replace(found, ratios=tuple(ratios), overall=ratio_of(list(figures.values())))
+            usual_us[index] = min(map(statistics.median, times_us))
+        each = {i: ratio_of([figures[i]], least_effect([usual_us[i]])) for i in figures}
+        overall = ratio_of(list(figures.values()), least_effect(list(usual_us.values())))
+        ratios = tuple(each.get(index) for index in range(len(self._cases)))
+        return replace(self._found(), ratios=ratios, overall=overall)
 
     def _timing(self, index: int, which: int) -> tuple[Timing, Failure | None]:
         calibration = self._machine.calibration

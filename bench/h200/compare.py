@@ -3,10 +3,11 @@
     python bench/h200/compare.py OUT.json [PAIRS]
 
 Each comparison is one of a job's: two fresh runners in the sandbox, tests, rounds, ratio. First
-`portable` on an official benchmark against itself with 5 % of idling behind it; then pairs of
-`portable` with itself on small official tests, as many as are asked for (10). All runners start at
-once, before anything is timed: with 16 that took an H200 23 s, and one comparison of the benchmark
-12 s. What has not begun after 80 s is left out; run it again for more pairs.
+`portable` on an official benchmark against itself with 5 % of idling behind it; then pairs of a
+file with itself, as many as are asked for (20): `portable`, which copies in every call, on small
+official tests, in turns with the kernel that `auto` takes on official benchmarks, most of 17 to 30
+us. All runners start at once, before anything is timed: with 16 that took an H200 some 20 s, and a
+pair 6 to 10 s. What has not begun after 230 s is left out; run it again for more pairs.
 """
 
 import dataclasses
@@ -34,7 +35,7 @@ from worker.sandbox.choose import choose
 from worker.seeds import random_seed
 from worker.settings import WorkerSettings
 
-PORTABLE = candidate_source("portable")
+PORTABLE, AUTO = candidate_source("portable"), candidate_source("auto")
 SLOWED = """
 import torch
 honest = custom_kernel
@@ -50,8 +51,14 @@ CLOCK_MHZ = 1980
 LAUNCH_US = 1.0
 """What one more launch takes on the device besides, about."""
 CYCLES = round((0.05 * LARGE_US - LAUNCH_US) * CLOCK_MHZ)
-SMALL = tuple(NVFP4_GROUP_GEMM.tests[number] for number in (0, 4, 9))
-STOP_S = 80.0
+SAME = (
+    (PORTABLE, NVFP4_GROUP_GEMM.tests[0]),
+    (AUTO, NVFP4_GROUP_GEMM.benchmarks[3]),
+    (PORTABLE, NVFP4_GROUP_GEMM.tests[4]),
+    (AUTO, NVFP4_GROUP_GEMM.benchmarks[2]),
+    (PORTABLE, NVFP4_GROUP_GEMM.tests[9]),
+)
+STOP_S = 230.0
 """No comparison begins later than so long after the start."""
 
 
@@ -66,14 +73,15 @@ class Bench:
         sandbox = choose(self._device.sandbox, self._device.environment)
         start = partial(RunnerProcess, sandbox, self._device.environment, Limits())
         calibration = self._device.calibrate(start)
-        gpu = describe_machine(sandbox.description).gpu or "cpu"
+        self._environment = describe_machine(sandbox.description)
+        gpu = self._environment.gpu or "cpu"
         self._machine = Machine(gpu, calibration, self._device.meter)
         self._runners = ready_runners(sandbox, self._device, 2 * (pairs + 1))
         self._rows: list[dict[str, object]] = []
         print(f"{gpu}: ready after {self._passed_s():.1f} s", flush=True)
 
-    def compare(self, name: str, b: bytes, case: Case) -> Found | None:
-        """Compare `portable` with another file; print and keep what was found."""
+    def compare(self, name: str, files: tuple[bytes, bytes], case: Case) -> Found | None:
+        """Compare two files; print and keep what was found."""
         if self._passed_s() > STOP_S:
             print(f"{name}: not begun, {STOP_S:g} s have passed", flush=True)
             return None
@@ -85,7 +93,7 @@ class Bench:
         road = self._device.road(self._machine.calibration)
         one, other = (
             Side(each, source, Calls(runner, self._device.ground, road, Limits(), os.eventfd(0)))
-            for each, source, runner in zip(alone(submission), (PORTABLE, b), runners, strict=True)
+            for each, source, runner in zip(alone(submission), files, runners, strict=True)
         )
         comparing = Comparing((one, other), random_seed(), self._machine)
         *_, found = (step for step in comparing.compare() if not isinstance(step, Progress))
@@ -111,7 +119,11 @@ class Bench:
             | {"took_s": took_s}
         )
         calibration = self._machine.calibration
-        kept = {"calibration": calibration and dataclasses.asdict(calibration), "rows": self._rows}
+        kept = {
+            "environment": self._environment.model_dump(mode="json"),
+            "calibration": calibration and dataclasses.asdict(calibration),
+            "rows": self._rows,
+        }
         self._out.write_text(json.dumps(kept))
 
     def _passed_s(self) -> float:
@@ -119,13 +131,15 @@ class Bench:
 
 
 def main() -> None:
-    pairs = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+    pairs = int(sys.argv[2]) if len(sys.argv) > 2 else 20
     bench = Bench(Path(sys.argv[1]), pairs)
     decisions: list[str] = []
     try:
-        bench.compare("large, slowed by 5 %", PORTABLE + (SLOWED % CYCLES).encode(), LARGE)
+        slowed = PORTABLE + (SLOWED % CYCLES).encode()
+        bench.compare("large, slowed by 5 %", (PORTABLE, slowed), LARGE)
         for number in range(pairs):
-            found = bench.compare(f"same {number}", PORTABLE, SMALL[number % len(SMALL)])
+            file, case = SAME[number % len(SAME)]
+            found = bench.compare(f"same {number}", (file, file), case)
             if found is not None:
                 decisions.append(found.overall.decision if found.overall else "failed")
     finally:

@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kernels.turns import LEAST_ROUNDS, ORDERS, Ratio, figures_of, in_words, ratio_of
+from kernels.turns import (
+    LEAST_ROUNDS,
+    ORDERS,
+    Ratio,
+    figures_of,
+    in_words,
+    least_effect,
+    ratio_of,
+)
 
 ROUNDS = 48
 Noise = Callable[[random.Random], Iterator[float]]
@@ -47,17 +55,25 @@ def two_clocks(draw: random.Random) -> Iterator[float]:
 NOISES = (quiet, drifting, wandering, warm_twice, two_clocks)
 
 
-def compared(draw: random.Random, noise: Noise, slower: float = 1.0, cases: int = 1) -> Ratio:
-    """Compare two that differ by a factor, in rounds of pairs."""
+def compared(
+    draw: random.Random,
+    noise: Noise,
+    slower: float = 1.0,
+    cases: int = 1,
+    usual_us: float = 50,
+    apart_us: float = 0,
+) -> Ratio:
+    """Compare two that differ by a factor, in rounds of pairs, B in a process that adds a bit."""
     level, before = noise(draw), -1
     times: list[tuple[list[float], list[float]]] = [([], []) for _ in range(cases)]
     for _ in range(ROUNDS):
         for number, sides in enumerate(times):
             for side in draw.choice(ORDERS):
                 warm = 0.98 if noise is warm_twice and side == before else 1.0
-                before, time_us = side, 50 * (1 + number) * math.exp(next(level)) * warm
-                sides[side].append(time_us * (slower if side else 1))
-    return ratio_of([figures_of(*sides) for sides in times])
+                before, time_us = side, usual_us * (1 + number) * math.exp(next(level)) * warm
+                sides[side].append(time_us * slower + apart_us if side else time_us)
+    least = least_effect([usual_us * (1 + number) for number in range(cases)])
+    return ratio_of([figures_of(*sides) for sides in times], least)
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -92,6 +108,25 @@ def test_less_than_one_per_cent_is_no_difference_however_sure_it_is() -> None:
     assert ratio_of([[math.log(1.009)] * ROUNDS]).decision == "no_difference"
     assert ratio_of([[math.log(1.011)] * ROUNDS]).decision == "slower"
     assert ratio_of([[math.log(0.989)] * ROUNDS]).decision == "faster"
+
+
+@pytest.mark.parametrize("cases", [1, 4])
+@pytest.mark.parametrize("usual_us", [17, 28, 100])
+def test_what_one_process_has_and_another_has_not_is_no_difference(
+    usual_us: float, cases: int
+) -> None:
+    """The widest that was seen on an H200, of six pairs, and the usual."""
+    draw = random.Random(5)
+    apart = [1.1, *(draw.gauss(0, 0.4) for _ in range(99))]
+    same = [compared(draw, quiet, 1, cases, usual_us, each) for each in apart]
+    assert sum(each.decision != "no_difference" for each in same) == 0
+    assert usual_us < 30 or compared(draw, quiet, 1.05, cases, usual_us, 0.5).decision == "slower"
+
+
+def test_the_least_effect_is_a_share_of_short_calls_and_one_per_cent_of_long_ones() -> None:
+    assert least_effect([30.0]) == pytest.approx(0.05)
+    assert least_effect([1000.0]) == 0.01
+    assert least_effect([30.0, 15.0]) == pytest.approx(0.075)
 
 
 def test_a_round_is_the_geometric_mean_of_its_cases() -> None:
