@@ -2,7 +2,7 @@
 
     python bench/h200/hopper_judged.py OUT.json
 
-To be held against `ours` of bench/kernel_times.py, run beside it.
+To be held against `ours` of bench/kernel_times.py, run beside it: both find operands and code cold.
 """
 
 import sys
