@@ -16,11 +16,12 @@ from service.dependencies import Queue, parts_of
 from service.popcorn.identity import Competitor, Viewer
 from service.popcorn.names import asked_for, board_named
 from service.popcorn.options import narrowed
+from service.popcorn.patience import Patient
 from service.popcorn.views import Json, list_item, runner_queue, submission_view
 from service.request_body import SentJob, read_form, the_file
 from service.routes_submit import note_accepted
 
-router = APIRouter()
+router = APIRouter(route_class=Patient)
 log = logging.getLogger(__name__)
 
 MAX_LISTED = 100

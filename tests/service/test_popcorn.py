@@ -12,8 +12,10 @@ from contract.errors import LeaseLost, QueueUnavailable
 from contract.job import Fault, Progress, WorkerInfo
 from contract.keys import Role
 from contract.leaderboard import Leaderboards
+from contract.queue import JobQueue
 from contract.verdict import VERDICT, Passed
 from service.access import Caller
+from service.popcorn import patience
 from service.popcorn.routes_stream import told_of
 from service.popcorn.routes_submissions import forget
 from service.settings import ServiceSettings
@@ -210,6 +212,27 @@ async def test_a_ranked_run_prints_its_score_and_stands_on_the_board(cli, queue,
     ]
     (board,) = await Leaderboards(queue.store).boards()
     assert (board.device, board.entries) == ("H200", 1)
+
+
+@pytest.mark.parametrize("path", ["/user/submissions/{number}", "/jobs/{id}"])
+async def test_a_look_outlasts_a_short_absence_of_the_queue(cli, queue, monkeypatch, path):
+    number = await cli.accepted(BOARD, "any", "test")
+    ((newest,), _) = await queue.list()
+    absences, get = [QueueUnavailable("down")] * 2, JobQueue.get
+
+    async def get_unless_away(self, job_id):
+        if absences:
+            raise absences.pop()
+        return await get(self, job_id)
+
+    monkeypatch.setattr(JobQueue, "get", get_unless_away)
+    monkeypatch.setattr(patience, "AGAIN_S", 0.0)
+    looked = path.format(number=number, id=newest.job.id)
+    assert (await cli.request("GET", looked)).status_code == 200
+    assert absences == []
+    absences = [QueueUnavailable("down")] * 2
+    monkeypatch.setattr(patience, "PATIENCE_S", 0.0)
+    assert (await cli.request("GET", looked)).status_code == 503
 
 
 async def test_where_a_job_stands_is_told_in_words(cli, queue):
