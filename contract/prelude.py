@@ -15,13 +15,15 @@ Keys, all under the prefix
     leases                zset: running jobs by lease end       claim:TOKEN     what a claim got
     jobs jobs:OWNER ended zsets: indices for lists              worker:ID workers served  who lives
     idempotency:OWNER:KEY hash: job and digest                  watched quiet   may one reap?
-    counters              hash: see figures.py                  spent:OWNER     ms on GPUs by minute
+    counters              hash: see operations.py               spent:OWNER     ms on GPUs by minute
     keys key:ID secrets   see keys.py                           kept:OWNER      bytes by minute
     drain:WORKER          asked to drain                        sessions:KEY    zset: digests by age
     artifacts:ID          hash: compressed texts by name        session:DIGEST  see sessions.py
     stopped closed windows see contest.py                       invites         see invites.py
     callbacks             zset: see deliveries.py, by due time  delivery:ID     hash: attempts
-    boards standing: results: history: result: ranked webhook      see ranking.py
+    boards standing: results: history: result:                  see ranking.py
+    ranked ranked_number webhook                                see ranking.py, ranked_feed.py
+    rate...               of a library: see quota.py             bell            channel: see bell.py
     Keys of a job have no TTL while it is queued or running, and the retention from its end on.
 """
 

@@ -8,6 +8,7 @@ import typer
 from pydantic import BaseModel
 
 from client.main import app as commands
+from contract import prelude
 from contract.problem import PROBLEMS
 from contract.settings import QueueSettings
 from contract.submission import Mode
@@ -33,6 +34,13 @@ def names(settings: type, prefix: str = "") -> list[str]:
         path = f"{prefix}{name.upper()}"
         found += names(kind, f"{path}__") if nested else [path]
     return found
+
+
+def test_every_key_of_redis_is_in_the_map_of_keys() -> None:
+    scripts = "".join(path.read_text() for path in (ROOT / "contract").glob("*.py"))
+    used = set(re.findall(r"key\('([a-z_]+)'", scripts))
+    assert {"job", "leases", "bell"} <= used
+    assert used - set(re.findall("[a-z_]+", prelude.__doc__ or "")) == set()
 
 
 @pytest.mark.parametrize("settings", [ServiceSettings, WorkerSettings, QueueSettings])
