@@ -23,7 +23,7 @@ Keys, all under the prefix
     callbacks             zset: see deliveries.py, by due time  delivery:ID     hash: attempts
     boards standing: results: history: result:                  see ranking.py
     ranked ranked_number webhook                                see ranking.py, ranked_feed.py
-    rate...               of a library: see quota.py             bell            channel: see bell.py
+    rate...               see quota.py, of a library            bell            channel: see bell.py
     Keys of a job have no TTL while it is queued or running, and the retention from its end on.
 """
 
