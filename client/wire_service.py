@@ -43,6 +43,7 @@ class Result(TypedDict):
     """One ranked job that passed."""
 
     job: str
+    job_number: int
     owner: str
     problem: str
     device: str

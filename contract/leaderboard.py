@@ -118,6 +118,8 @@ class Result(BaseModel):
 
     job: str
     """Its id. The job itself goes after its retention, the result stays."""
+    job_number: int
+    """Jobs are numbered as they are sent: of equal scores the lowest stands first."""
     owner: str
     problem: str
     device: str
@@ -125,7 +127,7 @@ class Result(BaseModel):
     geomean_us: float
     """The score, in all its digits; lower is better."""
     created_at: datetime
-    """When the job was sent: of equal scores the earlier one stands first."""
+    """When the job was sent."""
     finished_at: datetime
 
 
@@ -264,6 +266,7 @@ def _of(flat: Sequence[bytes]) -> dict[str, object]:
 
 def _result(fields: Mapping[str, str]) -> dict[str, object]:
     return {name: fields[name] for name in ("job", "owner", "problem", "device")} | {
+        "job_number": int(fields["number"]),
         "geomean_us": float(fields["geomean_us"]),
         "created_at": time_from(fields["created_at"]),
         "finished_at": time_from(fields["finished_at"]),

@@ -72,7 +72,7 @@ class RankedEntry(BaseModel):
     reason: str | None = None
     """Of a decision."""
     by: str | None = None
-    """Who decided."""
+    """Who decided; null where nobody did, and the slowest result of an owner went."""
 
 
 class Webhook(BaseModel):
@@ -103,10 +103,18 @@ class RankedFeed:
         first, newest, rows = await self._store.run(_READ, after=str(number), limit=limit)
         if first is not None and number + 1 < (kept := _number(first)):
             raise InvalidSubmission(
-                "after", f"entries up to {kept - 1} are no longer kept; the oldest is {kept}"
+                "after",
+                f"entries up to {kept - 1} are no longer kept; the oldest is {kept}",
+                oldest=kept,
+                newest=newest,
             )
         if number > newest:
-            raise InvalidSubmission("after", f"the newest entry is {newest}, there is no {number}")
+            raise InvalidSubmission(
+                "after",
+                f"the newest entry is {newest}, there is no {number}",
+                oldest=None if first is None else _number(first),
+                newest=newest,
+            )
         return [_entry(*row) for row in rows]
 
     async def entry(self, number: int) -> RankedEntry:

@@ -60,6 +60,7 @@ end
 local function rank(id, found)
   local sent = job(id, 'owner', 'number', 'created_at')
   local at = {problem = found.problem, device = found.device, owner = sent[1]}
+  local slowest = {}
   if not found.why_not and not within_window(at.problem, at.device, tonumber(sent[3])) then
     found.why_not = 'it was sent outside of the window of the board'
   end
@@ -72,15 +73,21 @@ local function rank(id, found)
     stand(at, function(results)
       redis.call('ZADD', results, found.geomean_us, member(sent[2], id))
       -- The slowest are forgotten first.
-      for _, row in ipairs(redis.call('ZRANGE', results, given.results_kept, -1)) do
-        redis.call('ZREM', results, row)
-        forget(at, string.sub(row, 14))
-      end
+      slowest = redis.call('ZRANGE', results, given.results_kept, -1)
+      for _, row in ipairs(slowest) do redis.call('ZREM', results, row) end
     end)
   end
   at.job, at.job_number, at.created_at = id, sent[2], sent[3]
   at.outcome, at.geomean_us, at.why_not = found.outcome, found.geomean_us, found.why_not
   announce('verdict', at)
+  for _, row in ipairs(slowest) do
+    local gone = string.sub(row, 14)
+    local was = redis.call('HMGET', key('result', gone), 'number', 'created_at', 'geomean_us')
+    announce('deleted', {problem = at.problem, device = at.device, owner = at.owner, job = gone,
+      job_number = was[1], created_at = was[2], geomean_us = was[3],
+      reason = string.format('of one owner %d results are kept', given.results_kept)})
+    forget(at, gone)
+  end
 end
 """
 )

@@ -178,7 +178,7 @@ def _csv(entries: Sequence[Entry], window: Window) -> str:
     text = io.StringIO()
     names = (
         *("rank", "owner", "geomean_us", "job", "created_at", "finished_at", "problem", "device"),
-        *("opens_at", "closes_at"),
+        *("job_number", "opens_at", "closes_at"),
     )
     table = csv.DictWriter(text, names)
     table.writeheader()

@@ -82,8 +82,9 @@ async def test_a_reader_is_told_of_what_is_no_longer_kept(queue, feed, redis):
         await ranked(queue, "ann", score)
     await redis.xtrim("halfbyte:ranked", maxlen=1, approximate=False)
     for number in (0, 1):
-        with pytest.raises(InvalidSubmission, match="up to 2 are no longer kept"):
+        with pytest.raises(InvalidSubmission, match="up to 2 are no longer kept") as error:
             await feed.after(number, 10)
+        assert error.value.extra == {"oldest": 3, "newest": 3}
     assert [entry.number for entry in await feed.after(2, 10)] == [3]
     with pytest.raises(JobNotFound):
         await feed.entry(2)
@@ -93,8 +94,34 @@ async def test_a_reader_that_is_ahead_is_told_so(queue, feed):
     assert await feed.after(0, 10) == []
     await ranked(queue, "ann", 1.0)
     assert await feed.after(1, 10) == []
-    with pytest.raises(InvalidSubmission, match="the newest entry is 1"):
+    with pytest.raises(InvalidSubmission, match="the newest entry is 1") as error:
         await feed.after(2, 10)
+    assert error.value.extra == {"oldest": 1, "newest": 1}
+
+
+async def test_what_goes_since_an_owner_has_too_many_is_told(queue_settings):
+    queue = JobQueue.connect(queue_settings.model_copy(update={"results_kept": 2}))
+    fast, slow, slowest = [await ranked(queue, "ann", score) for score in (1.0, 2.0, 3.0)]
+    between = await ranked(queue, "ann", 1.5)
+    told = [
+        (entry.type, entry.job, entry.counts) for entry in await RankedFeed(queue.store).after(0, 9)
+    ]
+    assert told == [
+        ("verdict", fast.id, True),
+        ("verdict", slow.id, True),
+        ("verdict", slowest.id, True),
+        ("deleted", slowest.id, False),
+        ("verdict", between.id, True),
+        ("deleted", slow.id, False),
+    ]
+    gone = await RankedFeed(queue.store).entry(6)
+    assert (gone.geomean_us, gone.job_number, gone.created_at) == (
+        2.0,
+        slow.number,
+        slow.created_at,
+    )
+    assert (gone.reason, gone.by) == ("of one owner 2 results are kept", None)
+    await queue.close()
 
 
 async def test_entries_are_due_at_the_webhook_from_its_registration_on(queue, feed):

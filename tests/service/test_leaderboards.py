@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from contract.keys import Role
+from contract.leaderboard import Leaderboards
 from tests.contract.ranked import PROBLEM, ranked, timed
 from tests.service.conftest import serving
 from tests.service.test_errors import problem_in
@@ -39,6 +40,7 @@ async def test_a_board_tells_ranks_owners_scores_times_and_jobs_and_no_more(http
     told = (await http.get(f"/v1/jobs/{job.id}")).json()
     assert first == {
         "job": job.id,
+        "job_number": job.number,
         "owner": "ann",
         "problem": PROBLEM,
         "device": "H200",
@@ -76,6 +78,29 @@ async def test_pages_follow_the_cursor(http, queue):
         if cursor is None:
             break
     assert owners == [f"owner{index}" for index in range(5)]
+
+
+@pytest.mark.parametrize("decision", ["disqualify", "delete"])
+async def test_a_page_goes_on_where_it_was_when_its_last_entry_is_gone(http, queue, decision):
+    jobs = [await ranked(queue, f"owner{index}", 10.0) for index in range(4)]
+    mine = [await ranked(queue, "owner3", 10.0 + step) for step in range(1, 4)]
+
+    async def page(path: str, key: str, cursor: str | None = None) -> tuple[list[str], str | None]:
+        params = {"limit": 2, "owner": "owner3"} if "history" in path else {"limit": 2}
+        params |= {"cursor": cursor} if cursor else {}
+        answer = (await http.get(path, params=params)).json()
+        return [each["job"] for each in answer[key]], answer["next_cursor"]
+
+    first, board_cursor = await page(BOARD, "entries")
+    newest, history_cursor = await page(f"{BOARD}/history", "results")
+    assert first == [job.id for job in jobs[:2]]
+    assert newest == [job.id for job in mine[:0:-1]]
+    decide = getattr(Leaderboards(queue.store), decision)
+    for job in (jobs[0], jobs[1], mine[1]):
+        await decide(job.id, "a trial", "root")
+    assert await page(BOARD, "entries", board_cursor) == ([job.id for job in jobs[2:]], None)
+    rest = await page(f"{BOARD}/history", "results", history_cursor)
+    assert rest == ([mine[0].id, jobs[3].id], None)
 
 
 @pytest.mark.parametrize(
