@@ -32,7 +32,8 @@ def _moment(value: object) -> datetime | None:
         return None
     if isinstance(value, str) and _RFC_3339.fullmatch(value):
         try:
-            return datetime.fromisoformat(value.upper()).astimezone(UTC)
+            at = datetime.fromisoformat(value.upper()).astimezone(UTC)
+            return at.replace(microsecond=at.microsecond // 1000 * 1000)  # as it is kept
         except (ValueError, OverflowError):
             pass
     raise ValueError("must be a time with its zone, as 2026-12-01T12:00:00Z")

@@ -54,6 +54,13 @@ async def test_a_worker_that_could_not_start_is_seen_everywhere_with_its_reason(
     assert (await http.get("/v1/queue")).json()["workers"] == 0
 
 
+async def test_a_reason_shows_what_has_no_shape_of_its_own(http, queue):
+    """A reason quotes drivers, tools and settings, whose bytes may be anything."""
+    await queue.heartbeat(unfit("bwrap: \x1b[31m\u202egnp.exe\x00<b>"))
+    page = (await http.get("/", headers={"accept": "text/html"})).text
+    assert "unfit: bwrap: \\x1b[31m\\u202egnp.exe\\x00&lt;b&gt;" in page
+
+
 async def test_a_worker_that_is_gone_leaves_the_metrics(http, queue):
     await queue.heartbeat(worker("H200"))
     assert 'device="H200"' in (await http.get("/metrics")).text

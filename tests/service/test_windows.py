@@ -44,6 +44,10 @@ async def test_an_organiser_sets_sees_changes_and_unsets_a_window(http):
         ({}, "closes_at", "give `opens_at`, `closes_at` or both"),
         ({"opens_at": OVER["closes_at"], "closes_at": OVER["opens_at"]}, "closes_at", "after"),
         ({"opens_at": OVER["opens_at"], "closes_at": OVER["opens_at"]}, "closes_at", "after"),
+        (
+            {"opens_at": OVER["opens_at"], "closes_at": "2026-01-01T00:00:00.0009Z"},
+            *("closes_at", "after"),
+        ),
         *(
             ({"closes_at": wrong}, "closes_at", "must be a time with its zone")
             for wrong in (
