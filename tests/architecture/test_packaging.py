@@ -75,4 +75,6 @@ def test_what_a_wheel_has_runs_elsewhere(wheel: Path, tmp_path: Path) -> None:
         check=True,
         timeout=60,
     )
-    assert all(path.startswith(str(tmp_path)) for path in done.stdout.split())
+    loaded = done.stdout.split()
+    assert len(loaded) == 3
+    assert all(path.startswith(str(tmp_path)) for path in loaded)

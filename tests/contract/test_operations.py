@@ -3,6 +3,7 @@
 import pytest
 from redis.asyncio import Redis
 
+from contract.errors import LeaseLost
 from contract.job import JobState
 from contract.operations import Operations
 from contract.queue import JobQueue
@@ -77,7 +78,7 @@ async def test_a_late_worker_counts_nothing(queue, operations, reap_expired):
     await queue.cancel(job.id)
     before = (await operations.figures()).counters
     for write in (queue.renew(stale), queue.finish(stale, passed()), queue.release(stale, LOST)):
-        with pytest.raises(Exception, match="cancelled"):
+        with pytest.raises(LeaseLost, match="cancelled"):
             await write
     assert (await operations.figures()).counters == before
 

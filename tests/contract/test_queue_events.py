@@ -42,6 +42,7 @@ async def test_events_resume_after_any_id_without_gaps_or_duplicates(queue):
     job = await queue.submit(submission(), "alice")
     await run_one(queue)
     events = await events_of(queue, job.id)
+    assert len(events) > 2
     for seen, event in enumerate(events, start=1):
         assert await events_of(queue, job.id, event.id) == events[seen:]
 

@@ -67,16 +67,6 @@ def test_permuting_rows_permutes_the_reference(seed, order):
     assert torch.equal(output(swapped), output(group).T)
 
 
-@given(seed=seeds, order=st.permutations(range(4)))
-@settings(max_examples=10, deadline=None)
-def test_a_group_does_not_depend_on_its_neighbours(seed, order):
-    case = Case(m=(8, 0, 3, 16), n=(5, 6, 7, 8), k=(16, 32, 48, 64))
-    groups = draw(case, seed)
-    answers = [output(group) for group in groups]
-    for place, answer in zip(order, [output(groups[index]) for index in order], strict=True):
-        assert torch.equal(answer, answers[place])
-
-
 @given(seed=seeds)
 @settings(max_examples=10, deadline=None)
 def test_doubling_the_scales_doubles_the_reference(seed):

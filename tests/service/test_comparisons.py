@@ -123,7 +123,7 @@ async def test_the_same_key_and_files_are_the_same_comparison(http):
 async def test_refusals_name_the_candidate(http, body, field, words):
     named, message = await refusal(http, json=body)
     assert named == field
-    assert words in message.lower() or words in message
+    assert words.lower() in message.lower()
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,9 @@ async def test_every_page_keeps_to_its_own_files_and_labels_its_fields(http, que
         *(f"/compare?a={job}&b={job}", "/leaderboard?problem=x&owner=y"),
     ):
         await page_at(http, path)
-    for path in re.findall('"(/static/[^"]+)"', await page_at(http, "/")):
+    files = re.findall('"(/static/[^"]+)"', await page_at(http, "/"))
+    assert len(files) > 1
+    for path in files:
         assert (await http.get(path)).status_code == 200
 
 
