@@ -19,10 +19,16 @@ class PairsFormatter(logging.Formatter):
             if name not in _STANDARD
         )
         line = f"{self.formatTime(record)} {record.levelname} {record.name}: {record.getMessage()}"
-        line = line.replace("\n", "\\n") + (f" {pairs}" if pairs else "")
+        line = _plain(line) + (f" {pairs}" if pairs else "")
         if record.exc_info:
-            line += "\n" + self.formatException(record.exc_info)
+            lines = self.formatException(record.exc_info).split("\n")
+            line = "\n".join((line, *map(_plain, lines)))
         return line
+
+
+def _plain(text: str) -> str:
+    """Return a text without what a terminal would act on: candidates and clients are quoted."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def log_to_stderr(level: int = logging.INFO) -> None:
