@@ -31,10 +31,10 @@ def _plain(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def log_to_stderr(level: int = logging.INFO) -> None:
+def log_to_stderr() -> None:
     """Send everything of this process to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(PairsFormatter())
-    logging.basicConfig(level=level, handlers=[handler], force=True)
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     # It tells every address that a callback goes to, and an address may hold a secret.
     logging.getLogger("httpx").setLevel(logging.WARNING)

@@ -69,17 +69,16 @@ class JobQueue:
     Any method raises `QueueUnavailable` while Redis does not answer, where it says nothing else.
     """
 
-    def __init__(self, redis: Redis, settings: QueueSettings | None = None) -> None:
+    def __init__(self, redis: Redis, settings: QueueSettings) -> None:
         """Take over a client that leaves bytes as they are; `close` closes it."""
-        self._settings = settings or QueueSettings()
+        self._settings = settings
         self.store = Store(redis, self._settings)
         """Runs scripts; keys, quotas, deliveries and figures share its connections."""
         self._bell = Bell(redis, f"{self._settings.prefix}:bell")
 
     @classmethod
-    def connect(cls, settings: QueueSettings | None = None) -> Self:
+    def connect(cls, settings: QueueSettings) -> Self:
         """Make a queue with a client of its own. Nothing is sent until a method is called."""
-        settings = settings or QueueSettings()
         return cls(connect(settings.redis_url), settings)
 
     async def close(self) -> None:

@@ -81,7 +81,7 @@ class RequestLimits(BaseModel):
                 limit=self.source_bytes,
             )
 
-    def check_cases(self, problem: Problem, cases: tuple[Case, ...], field: str = "cases") -> None:
+    def check_cases(self, problem: Problem, cases: tuple[Case, ...]) -> None:
         """Refuse cases that are none of the problem, or over a limit.
 
         Raises:
@@ -89,13 +89,13 @@ class RequestLimits(BaseModel):
 
         """
         if len(cases) > self.cases:
-            raise InvalidSubmission(field, f"at most {self.cases} cases, got {len(cases)}")
+            raise InvalidSubmission("cases", f"at most {self.cases} cases, got {len(cases)}")
         for index, case in enumerate(cases):
-            self._check_case(problem, case, f"{field}[{index}]")
+            self._check_case(problem, case, f"cases[{index}]")
         in_all = sum(map(problem.operand_bytes, cases))
         if in_all > self.job_operand_bytes:
             raise InvalidSubmission(
-                field,
+                "cases",
                 f"operands, scales and outputs of all cases take {in_all} bytes, at most "
                 f"{self.job_operand_bytes} are accepted: send some in a job of their own",
             )
