@@ -8,7 +8,6 @@ compare with what is wrong. Then rounds of pairs, each timed call checked as wel
 """
 
 import random
-import statistics
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from contract.submission import Mode, Submission
 from contract.verdict import CaseResult
 from kernels.measurement import Timing
 from kernels.problems import PROBLEMS
-from kernels.turns import LEAST_ROUNDS, ORDERS, Ratio, figures_of, least_effect, ratio_of
+from kernels.turns import LEAST_ROUNDS, ORDERS, Ratio
 from worker.blame import Failure
 from worker.calls import Calls
 from worker.judge import Judge, Judgement, Machine, blank, case_seed, with_failure
@@ -27,6 +26,7 @@ from worker.plan import Plan
 from worker.sampling import Sample, timing_of
 from worker.seeds import derive
 from worker.telemetry import Reading, telemetry_of
+from worker.weighing import ratio_between
 
 ROUNDS: Final = 48
 COMPARING_S: Final = 120.0
@@ -146,24 +146,18 @@ class Comparing:
 
     def _weighed(self) -> Found:
         """Turn samples into times, by the rule of every mode, and times into ratios."""
-        figures: dict[int, list[float]] = {}
-        usual_us: dict[int, float] = {}
-        for index in self._timed:
-            times_us: list[list[float]] = []
+        timings: dict[int, list[Timing]] = {index: [] for index in self._timed}
+        for index, both in timings.items():
             for which in range(len(self._sides)):
                 timing, disbelief = self._timing(index, which)
                 update = {"timing": timing}
                 self._results[which][index] = self._results[which][index].model_copy(update=update)
                 if disbelief is not None:
                     return self._failed(disbelief, which, index)
-                # What is billed beyond the events is a constant of the case.
-                billed_us = timing.median_us - timing.event_median_us
-                times_us.append([time_us + billed_us for time_us in timing.samples_us])
-            figures[index] = figures_of(*times_us)
-            usual_us[index] = min(map(statistics.median, times_us))
-        each = {i: ratio_of([figures[i]], least_effect([usual_us[i]])) for i in figures}
-        overall = ratio_of(list(figures.values()), least_effect(list(usual_us.values())))
+                both.append(timing)
+        each = {index: ratio_between([both]) for index, both in timings.items()}
         ratios = tuple(each.get(index) for index in range(len(self._cases)))
+        overall = ratio_between(list(timings.values()))
         return replace(self._found(), ratios=ratios, overall=overall)
 
     def _timing(self, index: int, which: int) -> tuple[Timing, Failure | None]:

@@ -83,6 +83,23 @@ def test_the_same_file_is_no_difference(turns_judge: JudgeHarness) -> None:
     assert same.summary.startswith("passed: no difference (B over A: ")
 
 
+def test_what_the_judges_clock_says_beyond_the_events_makes_no_difference(
+    turns_judge: JudgeHarness,
+) -> None:
+    unexplained = HONEST + b"\n# 20 us are unexplained\n"
+    verdict = compared(turns_judge, HONEST, unexplained)
+    assert verdict.compared.overall.decision == "no_difference"
+    assert verdict.compared.overall.low > 1.05, "12 us of 100 are billed"
+    assert verdict.compared.cases[0].b.timing.method == "wall"
+
+
+def test_it_takes_a_difference_away(turns_judge: JudgeHarness) -> None:
+    """A file cannot look faster by what its own events leave out."""
+    forged = HONEST + b"\n# takes 0.9 times as long\n# 20 us are unexplained\n"
+    verdict = compared(turns_judge, HONEST, forged)
+    assert verdict.compared.overall.decision == "no_difference"
+
+
 def test_one_that_goes_wrong_while_it_is_timed_ends_it_too(turns_judge: JudgeHarness) -> None:
     later = (
         HONEST

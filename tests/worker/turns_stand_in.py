@@ -1,7 +1,8 @@
 """The stand-in for a GPU, with a clock that is noisy and that knows slow files.
 
-A file that says `# takes 1.05 times as long` takes 1.05 times as long; drift and noise are those of
-a device that gets warm, from a seed.
+A file that says `# takes 1.05 times as long` takes 1.05 times as long, and of one that says
+`# 20 us are unexplained` the judge's clock says 20 us more than its events; drift and noise are
+those of a device that gets warm, from a seed.
 """
 
 import math
@@ -22,8 +23,10 @@ import gpu_stand_in
 from gpu_stand_in import EVENT_US, OVERHEAD_US, StandInGpu
 
 SLOWER = re.compile(rb"# takes ([0-9.]+) times as long")
+UNEXPLAINED = re.compile(rb"# ([0-9]+) us are unexplained")
 LEAVES_WORK = b"# leaves work on the device"
 FACTORS: dict[RunnerProcess, float] = {}
+BEYOND_US: dict[RunnerProcess, float] = {}
 LEFT_BY: set[RunnerProcess] = set()
 NOISE = random.Random(1)
 
@@ -34,6 +37,8 @@ class NotingCalls(calls.Calls):
     def open(self, source, cases):
         said = SLOWER.search(source)
         FACTORS[self._runner] = float(said[1]) if said else 1.0
+        beyond = UNEXPLAINED.search(source)
+        BEYOND_US[self._runner] = float(beyond[1]) if beyond else 0.0
         if LEAVES_WORK in source:
             LEFT_BY.add(self._runner)
         return super().open(source, cases)
@@ -54,7 +59,7 @@ class NoisyRoad(PlainRoad):
         event_us = EVENT_US.get(slot.groups, 50.0) * noise * FACTORS[turn.runner]
         if isinstance(end, Answered):
             end = Answered(replace(end.answer, event_us=event_us))
-        return end, event_us + OVERHEAD_US
+        return end, event_us + OVERHEAD_US + BEYOND_US[turn.runner]
 
 
 class NoisyGpu(StandInGpu):
