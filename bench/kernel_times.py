@@ -11,7 +11,6 @@ process, once with an empty compile cache and once with a full one.
 
 import argparse
 import json
-import math
 import platform
 import statistics
 import subprocess
@@ -178,6 +177,32 @@ def first_call_s(kernel: str) -> float:
     return time.perf_counter() - start
 
 
+def geomean(cases: dict[str, Any]) -> float | None:
+    """Return how much faster than cuBLAS as a graph ours is over the official cases."""
+    ratios = [
+        found["faster_than_cublas_graph"]
+        for name, found in cases.items()
+        if name.startswith("official")
+    ]
+    return round(statistics.geometric_mean(ratios), 3) if ratios else None
+
+
+def machine() -> dict[str, str | None]:
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "cuda": torch.version.cuda,
+        "python": platform.python_version(),
+    }
+
+
+def keep(report: dict[str, Any], out: Path | None) -> None:
+    """Write what is known so far: a run that is cut off has not been for nothing."""
+    if out:
+        out.write_text(json.dumps(report, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernel", default="hopper", choices=MODULES)
@@ -190,36 +215,24 @@ def main() -> None:
         print(first_call_s(wanted.kernel))
         return
     clock = ColdClock()
-    results = {}
-    for name in wanted.cases:
-        results[name] = bench(clock, wanted.kernel, CASES[name], wanted.samples)
-        times = {rival: found["median_us"] for rival, found in results[name]["times"].items()}
-        within = all(found["within_bound"] for found in results[name]["errors"].values())
-        print(name, times, "floor", results[name]["floor_us"], "right", within, flush=True)
-        torch.cuda.empty_cache()
-    ratios = [
-        found["faster_than_cublas_graph"]
-        for name, found in results.items()
-        if name.startswith("official")
-    ]
-    report = {
+    report: dict[str, Any] = {
         "kernel": wanted.kernel,
-        "geomean_faster_than_cublas_graph": ratios
-        and round(math.exp(statistics.fmean(map(math.log, ratios))), 3),
         "empty_us": round(clock.empty_us, 2),
-        "first_call_s": first_calls(wanted.kernel),
-        "machine": {
-            "gpu": torch.cuda.get_device_name(),
-            "torch": torch.__version__,
-            "triton": triton.__version__,
-            "cuda": torch.version.cuda,
-            "python": platform.python_version(),
-        },
-        "cases": results,
+        "machine": machine(),
+        "cases": {},
     }
+    for name in wanted.cases:
+        found = report["cases"][name] = bench(clock, wanted.kernel, CASES[name], wanted.samples)
+        times = {rival: samples["median_us"] for rival, samples in found["times"].items()}
+        within = all(error["within_bound"] for error in found["errors"].values())
+        print(name, times, "floor", found["floor_us"], "right", within, flush=True)
+        keep(report, wanted.out)
+        torch.cuda.empty_cache()
+    report["geomean_faster_than_cublas_graph"] = geomean(report["cases"])
+    keep(report, wanted.out)
+    report["first_call_s"] = first_calls(wanted.kernel)
+    keep(report, wanted.out)
     print({name: report[name] for name in ("geomean_faster_than_cublas_graph", "first_call_s")})
-    if wanted.out:
-        wanted.out.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":
