@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from contract.submission import Limits
+from contract.limits import Limits
 from kernels.problem import Case
 from worker.calls import Calls
 from worker.device import find_device

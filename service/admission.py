@@ -10,12 +10,12 @@ from contract.contest import Contest
 from contract.device import CPU, GPU_ONLY, device_named
 from contract.errors import InvalidSubmission
 from contract.job import Job, WorkerInfo
+from contract.limits import Limits
 from contract.problem import Case, Problem
 from contract.queue import JobQueue
 from contract.quota import Quotas
 from contract.submission import (
     Candidate,
-    Limits,
     Mode,
     Submission,
     official_cases,

@@ -10,8 +10,9 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from contract.errors import InvalidSubmission
+from contract.limits import RequestLimits
 from contract.problem import Case, Distribution, Problem
-from contract.submission import Mode, RequestLimits
+from contract.submission import Mode
 from service.field_errors import checked, path_in
 
 ONE_CASE = ("m", "n", "k", "l", "seed", "distribution", "poison_padding")

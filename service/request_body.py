@@ -13,7 +13,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from contract.errors import EvaluationError, InvalidSubmission, SourceTooLarge
-from contract.submission import RequestLimits
+from contract.limits import RequestLimits
 from service.job_request import CandidateRequest, ComparisonRequest, JobRequest
 from service.settings import ServiceSettings
 from service.strict_json import MalformedJson, loads

@@ -6,9 +6,10 @@ from pydantic import BaseModel, ConfigDict
 
 from contract.device import DEVICES
 from contract.job import WorkerInfo
+from contract.limits import Limits, RequestLimits
 from contract.operations import Figures
 from contract.problem import Problem, ProblemFacts
-from contract.submission import Limits, Mode, RequestLimits
+from contract.submission import Mode
 from service.settings import ServiceSettings
 
 _FROZEN = ConfigDict(frozen=True, use_attribute_docstrings=True)

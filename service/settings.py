@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field, PositiveInt, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from contract.limits import Limits, RequestLimits
 from contract.quota import Quota
-from contract.submission import Limits, RequestLimits
 
 
 class ServiceSettings(BaseSettings):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
-from contract.submission import Limits
+from contract.limits import Limits
 from kernels.measurement import Calibration
 from kernels.problem import Case
 from worker.calls import Calls

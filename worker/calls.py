@@ -8,7 +8,7 @@ from typing import Final
 
 import torch
 
-from contract.submission import Limits
+from contract.limits import Limits
 from kernels.compare import compare, describe
 from kernels.layout import Layout
 from kernels.measurement import Comparison

@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
-from contract.submission import Limits
+from contract.limits import Limits
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from contract.submission import Limits
+from contract.limits import Limits
 from worker.arena import Place
 from worker.capture import Capture
 from worker.control import ControlPage

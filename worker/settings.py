@@ -5,7 +5,7 @@ from typing import Final
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from contract.submission import Limits
+from contract.limits import Limits
 from worker.sampling import DELTA_US
 from worker.sandbox.confinement import SandboxSettings
 

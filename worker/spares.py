@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Final
 
-from contract.submission import Limits
+from contract.limits import Limits
 from worker.device import COMPILER_ENVIRONMENT
 from worker.runner_process import START_S, RunnerFailed, RunnerProcess
 from worker.sandbox.confinement import Sandbox

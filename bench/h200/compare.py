@@ -20,7 +20,8 @@ from pathlib import Path
 
 from bench.h200.honest import ready_runners
 from contract.job import Progress
-from contract.submission import Candidate, Limits, Mode, Submission
+from contract.limits import Limits
+from contract.submission import Candidate, Mode, Submission
 from kernels.catalog import candidate_source
 from kernels.problem import Case
 from kernels.problems import NVFP4_GROUP_GEMM

@@ -5,7 +5,8 @@ import sys
 import time
 from pathlib import Path
 
-from contract.submission import Limits, Mode
+from contract.limits import Limits
+from contract.submission import Mode
 from contract.verdict import Verdict
 from kernels.problems import NVFP4_GROUP_GEMM
 from tests.worker.judge_harness import running_judge

@@ -15,7 +15,8 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from contract.submission import Limits, Mode, Submission
+from contract.limits import Limits
+from contract.submission import Mode, Submission
 from kernels.measurement import Calibration
 from kernels.problems import NVFP4_GROUP_GEMM
 from worker.calls import Calls

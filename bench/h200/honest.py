@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from contract.submission import Limits
+from contract.limits import Limits
 from kernels.catalog import candidate_source
 from kernels.problem import Case
 from kernels.problems import NVFP4_GROUP_GEMM

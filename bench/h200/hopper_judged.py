@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 from bench.h200.trust import Bench
-from contract.submission import Limits, Mode
+from contract.limits import Limits
+from contract.submission import Mode
 from kernels.catalog import candidate_source
 
 SIZES = ("official_1", "official_2", "official_3", "official_4")

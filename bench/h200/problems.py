@@ -13,7 +13,8 @@ import sys
 import time
 from pathlib import Path
 
-from contract.submission import Limits, Mode
+from contract.limits import Limits
+from contract.submission import Mode
 from kernels.problem import Case, Problem
 from kernels.problems import PROBLEMS
 from tests.worker.judge_harness import running_judge

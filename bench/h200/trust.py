@@ -21,7 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.h200.honest import CASES, SOURCES, ready_runners
-from contract.submission import Limits, Mode, Submission
+from contract.limits import Limits
+from contract.submission import Mode, Submission
 from kernels.measurement import Calibration, Timing
 from kernels.problems import NVFP4_GROUP_GEMM
 from tests.worker.test_candidates import expectations

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from contract.device import ANY, CPU, GPU_ONLY
+from contract.limits import Limits
 from contract.settings import QueueSettings
-from contract.submission import Limits
 from service.settings import ServiceSettings
 from tests.architecture.test_docs_are_true import names
 from tests.deploy import DEPLOY

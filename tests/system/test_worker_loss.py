@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from contract.job import Job, JobState, WorkerInfo, WorkerState
+from contract.limits import Limits
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
-from contract.submission import Limits, Mode, Submission
+from contract.submission import Mode, Submission
 from contract.verdict import Passed
 from kernels.problem import Case
 from tests.conftest import WaitUntil

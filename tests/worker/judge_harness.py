@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from contract.job import Progress
-from contract.submission import Limits, Mode, Submission
+from contract.limits import Limits
+from contract.submission import Mode, Submission
 from contract.verdict import Verdict
 from kernels.problem import Case
 from worker.main import judge_environment

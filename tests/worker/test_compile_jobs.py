@@ -5,7 +5,8 @@ import re
 import pytest
 import torch
 
-from contract.submission import Limits, Mode
+from contract.limits import Limits
+from contract.submission import Mode
 from contract.verdict import CompileError, Crashed, OutOfMemory, Passed, Rejected, TimedOut
 from kernels.problem import Case
 from tests.worker.judge_harness import JudgeHarness

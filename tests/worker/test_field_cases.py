@@ -2,7 +2,7 @@
 
 import pytest
 
-from contract.submission import Limits
+from contract.limits import Limits
 from contract.verdict import Incorrect, Passed
 from kernels.problem import Case, ConstantOperands
 from tests.worker.judge_harness import LIMITS, JudgeHarness

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from contract.submission import Limits
+from contract.limits import Limits
 from worker.arena import Place
 from worker.protocol import Job
 from worker.runner_process import (
