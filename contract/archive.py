@@ -58,6 +58,6 @@ class Archive:
     async def forget(self, job_id: str) -> None:
         """Forget a job with its source, verdict and callback; one that has not ended is cancelled.
 
-        What a leaderboard has of it stays: see `Leaderboards.delete`.
+        What a leaderboard has of it stays: see `Results.delete`.
         """
         await self._store.run(_FORGET, id=job_id)

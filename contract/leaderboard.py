@@ -1,8 +1,7 @@
-"""Leaderboards: one a problem and device, and what admins decide about results on them."""
+"""Leaderboards: who stands where, one a problem and device."""
 
 import re
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from contract.contest import Window, window_from
 from contract.errors import InvalidSubmission
 from contract.prelude import PRELUDE
-from contract.ranking import RANKING
-from contract.records import fields_from, time_from
+from contract.results import NOT_OURS, Result, result_in
 from contract.store import Store
 
 _BOARDS = (
@@ -52,90 +50,7 @@ local more = first + #entries < redis.call('ZCARD', standing)
 return {first, entries, more and rows[#rows] .. ':' .. rows[#rows - 1]}
 """
 )
-_HISTORY = (
-    PRELUDE
-    + """
-local rows, results = redis.call('ZREVRANGEBYSCORE',
-  key('history', given.problem, given.device, given.owner),
-  given.before and '(' .. given.before or '+inf', '-inf', 'LIMIT', 0, given.limit + 1), {}
-for row = 1, math.min(#rows, given.limit) do
-  results[row] = redis.call('HGETALL', key('result', rows[row]))
-end
-return {results, #rows > given.limit}
-"""
-)
-_DECIDE = (
-    PRELUDE
-    + RANKING
-    + """
-local names, at = {'job', 'problem', 'device', 'owner', 'geomean_us', 'created_at'}, {}
-local kept = redis.call('HGETALL', key('result', given.id))
-for index, value in ipairs(redis.call('HMGET', key('result', given.id), unpack(names))) do
-  at[names[index]] = value or nil
-end
-if not at.job then return false end
-local more = redis.call('HMGET', key('result', given.id), 'number', 'disqualified_at')
-local row = member(more[1], given.id)
-at.job_number, at.reason, at.by = more[1], given.reason, given.by
-if given.decision == 'disqualified' and not more[2] then
-  redis.call('HSET', key('result', given.id), 'disqualified_at', now, 'reason', given.reason,
-    'disqualified_by', given.by)
-  stand(at, function(results) redis.call('ZREM', results, row) end)
-elseif given.decision == 'reinstated' and more[2] then
-  redis.call('HDEL', key('result', given.id), 'disqualified_at', 'reason', 'disqualified_by')
-  stand(at, function(results) redis.call('ZADD', results, at.geomean_us, row) end)
-elseif given.decision == 'deleted' and not (given.withdrawn and more[2]) then
-  stand(at, function(results) redis.call('ZREM', results, row) end)
-  forget(at, given.id)
-else
-  return kept
-end
-announce(given.decision, at)
-return given.decision == 'deleted' and kept or redis.call('HGETALL', key('result', given.id))
-"""
-)
-
 _CURSOR = re.compile(r"(\d{1,18}(?:\.\d{1,24})?(?:e[+-]\d{1,3})?):(\d{12}:[0-9a-f]{32})", re.ASCII)
-_NUMBER = re.compile("[0-9]{1,15}")
-_NOT_OURS = "must be the next_cursor of an earlier page"
-
-
-class Disqualification(BaseModel):
-    """Why a result does not count any more."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    at: datetime
-    reason: str
-    by: str
-    """Name of the admin."""
-
-
-class Result(BaseModel):
-    """One ranked job that passed."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    job: str
-    """Its id. The job itself goes after its retention, the result stays."""
-    job_number: int
-    """Jobs are numbered as they are sent: of equal scores the lowest stands first."""
-    owner: str
-    problem: str
-    device: str
-    """What it ran on."""
-    geomean_us: float
-    """The score, in all its digits; lower is better."""
-    created_at: datetime
-    """When the job was sent."""
-    finished_at: datetime
-
-
-class HistoryResult(Result):
-    """One of an owner's results."""
-
-    disqualified: Disqualification | None = None
-    """Null where it counts."""
 
 
 class Entry(Result):
@@ -191,7 +106,7 @@ class Leaderboards:
         """
         after = None if cursor is None else _CURSOR.fullmatch(cursor)
         if cursor is not None and after is None:
-            raise InvalidSubmission("cursor", _NOT_OURS)
+            raise InvalidSubmission("cursor", NOT_OURS)
         first, rows, following = await self._store.run(
             _PAGE,
             problem=problem,
@@ -200,53 +115,11 @@ class Leaderboards:
             after_us=after and after[1],
             after_row=after and after[2],
         )
-        ranked = enumerate(map(_of, rows), first + 1)
+        ranked = enumerate(map(result_in, rows), first + 1)
         return Page(
             [Entry.model_validate(result | {"rank": rank}) for rank, result in ranked],
             following.decode() if following else None,
         )
-
-    async def history(
-        self, problem: str, device: str, owner: str, limit: int, cursor: str | None = None
-    ) -> tuple[Sequence[HistoryResult], str | None]:
-        """Return the results of an owner, the newest first, and the cursor of the next ones.
-
-        Raises:
-            InvalidSubmission: `cursor` is none of ours.
-
-        """
-        if cursor is not None and not _NUMBER.fullmatch(cursor):
-            raise InvalidSubmission("cursor", _NOT_OURS)
-        arguments = {"problem": problem, "device": device, "owner": owner, "limit": limit}
-        rows, more = await self._store.run(_HISTORY, **arguments, before=cursor)
-        results = [fields_from(row) for row in rows]
-        return [_kept(each) for each in results], results[-1]["number"] if more else None
-
-    async def disqualify(self, job_id: str, reason: str, by: str) -> HistoryResult | None:
-        """Take a result out of the count; the owner's next best stands in its place.
-
-        None where there is no such result; one that is disqualified stays as it is.
-        """
-        return await self._decide("disqualified", job_id, reason, by)
-
-    async def reinstate(self, job_id: str, reason: str, by: str) -> HistoryResult | None:
-        """Let a disqualified result count again; None where there is no such result."""
-        return await self._decide("reinstated", job_id, reason, by)
-
-    async def delete(self, job_id: str, reason: str, by: str) -> HistoryResult | None:
-        """Forget a result, for good, and return what it was; None where there is no such result."""
-        return await self._decide("deleted", job_id, reason, by)
-
-    async def withdraw(self, job_id: str, reason: str, by: str) -> HistoryResult | None:
-        """Forget a result as its owner may: a disqualified one stays, with the reason."""
-        return await self._decide("deleted", job_id, reason, by, withdrawn=True)
-
-    async def _decide(
-        self, decision: str, job_id: str, reason: str, by: str, *, withdrawn: bool = False
-    ) -> HistoryResult | None:
-        arguments = {"decision": decision, "id": job_id, "reason": reason, "by": by}
-        flat = await self._store.run(_DECIDE, **arguments, withdrawn=withdrawn)
-        return _kept(fields_from(flat)) if flat else None
 
 
 def _board(name: bytes, entries: int, best: Sequence[bytes] | None, window: bytes | None) -> Board:
@@ -255,29 +128,6 @@ def _board(name: bytes, entries: int, best: Sequence[bytes] | None, window: byte
         problem=problem,
         device=device,
         entries=entries,
-        best=None if best is None else Result.model_validate(_of(best)),
+        best=None if best is None else Result.model_validate(result_in(best)),
         window=None if window is None else window_from(name, window),
     )
-
-
-def _of(flat: Sequence[bytes]) -> dict[str, object]:
-    return _result(fields_from(flat))
-
-
-def _result(fields: Mapping[str, str]) -> dict[str, object]:
-    return {name: fields[name] for name in ("job", "owner", "problem", "device")} | {
-        "job_number": int(fields["number"]),
-        "geomean_us": float(fields["geomean_us"]),
-        "created_at": time_from(fields["created_at"]),
-        "finished_at": time_from(fields["finished_at"]),
-    }
-
-
-def _kept(fields: Mapping[str, str]) -> HistoryResult:
-    at = fields.get("disqualified_at")
-    disqualified = None
-    if at is not None:
-        disqualified = Disqualification(
-            at=time_from(at), reason=fields["reason"], by=fields["disqualified_by"]
-        )
-    return HistoryResult.model_validate(_result(fields) | {"disqualified": disqualified})

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from contract.contest import Window
 from contract.device import ANY, device_named
 from contract.errors import InvalidSubmission
-from contract.leaderboard import Board, Entry, HistoryResult, Leaderboards
+from contract.leaderboard import Board, Entry, Leaderboards
+from contract.results import HistoryResult, Results
 from contract.submission import problem_named
 from service.dependencies import Queue, Reader
 from service.openapi import problems
@@ -105,9 +106,8 @@ async def history(
     problem: str, queue: Queue, caller: Reader, asked: Annotated[HistoryPage, Query()]
 ) -> Response:
     """Show the ranked results of one owner on a board, disqualified ones with the reason."""
-    boards = Leaderboards(queue.store)
-    device, _ = await _board(boards, problem, asked.device)
-    results, cursor = await boards.history(
+    device, _ = await _board(Leaderboards(queue.store), problem, asked.device)
+    results, cursor = await Results(queue.store).history(
         problem, device, asked.owner or caller.owner, asked.limit, asked.cursor
     )
     return json_response(History(results=tuple(results), next_cursor=cursor))

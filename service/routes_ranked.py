@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from contract.leaderboard import HistoryResult, Leaderboards
 from contract.ranked_feed import RankedEntry, RankedFeed, Webhook
+from contract.results import HistoryResult, Results
 from service.access import Caller
 from service.dependencies import Administrator, Admissions, Queue, Reader
 from service.openapi import problems
@@ -109,7 +109,7 @@ async def disqualify(
     job_id: str, decision: Decision, queue: Queue, caller: Administrator
 ) -> Response:
     """Take a result out of the count; the owner's next best stands in its place."""
-    decide = Leaderboards(queue.store).disqualify
+    decide = Results(queue.store).disqualify
     return _decided("disqualified", await decide(job_id, decision.reason, caller.owner), caller)
 
 
@@ -122,7 +122,7 @@ async def reinstate(
     job_id: str, decision: Decision, queue: Queue, caller: Administrator
 ) -> Response:
     """Let a disqualified result count again."""
-    decide = Leaderboards(queue.store).reinstate
+    decide = Results(queue.store).reinstate
     return _decided("reinstated", await decide(job_id, decision.reason, caller.owner), caller)
 
 
@@ -131,7 +131,7 @@ async def delete(
     job_id: str, queue: Queue, caller: Administrator, decision: Annotated[Decision, Query()]
 ) -> Response:
     """Forget a result, for good; the answer is what it was. The feed keeps that it was there."""
-    decide = Leaderboards(queue.store).delete
+    decide = Results(queue.store).delete
     return _decided("deleted", await decide(job_id, decision.reason, caller.owner), caller)
 
 

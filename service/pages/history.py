@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from contract.leaderboard import HistoryResult
+from contract.results import HistoryResult
 from service.pages.axes import Axis, Frame, Tick
 from service.pages.words import exactly, micros
 

@@ -6,7 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from contract.leaderboard import Board, Entry, HistoryResult, Leaderboards
+from contract.leaderboard import Board, Entry, Leaderboards
+from contract.results import HistoryResult, Results
 from service.dependencies import Queue, Reader
 from service.pages.history import history_of
 from service.pages.render import page
@@ -40,7 +41,8 @@ async def leaderboard(queue: Queue, caller: Reader, asked: Annotated[Asked, Quer
         if asked.owner is None:
             entries, following = await boards.page(*name, ENTRIES, asked.cursor)
         else:
-            results, following = await boards.history(*name, asked.owner, RESULTS, asked.cursor)
+            mine = Results(queue.store).history
+            results, following = await mine(*name, asked.owner, RESULTS, asked.cursor)
     return page(
         "leaderboard.html",
         caller,

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query, Request
 from contract.archive import Archive
 from contract.job import Job, JobSummary
 from contract.keys import Role
-from contract.leaderboard import Leaderboards
 from contract.queue import JobQueue
+from contract.results import Results
 from service.access import Caller, job_of
 from service.dependencies import Queue, parts_of
 from service.popcorn.identity import Competitor, Viewer
@@ -101,8 +101,8 @@ async def forget(queue: JobQueue, job: Job, caller: Caller) -> None:
     disqualified stays in the history, unless an admin deletes it.
     """
     await queue.cancel(job.id)
-    boards = Leaderboards(queue.store)
-    unranked = boards.delete if caller.role is Role.ADMIN else boards.withdraw
+    results = Results(queue.store)
+    unranked = results.delete if caller.role is Role.ADMIN else results.withdraw
     await unranked(job.id, "the submission was deleted", caller.owner)
     await Archive(queue.store).forget(job.id)
     log.info("submission deleted", extra={"job": job.id, "number": job.number, "by": caller.owner})

@@ -1,6 +1,7 @@
 """Ranked jobs and what is found of them, for tests of leaderboards."""
 
 from contract.job import Job
+from contract.leaderboard import Leaderboards
 from contract.queue import JobQueue
 from contract.submission import Mode, official_cases, problem_named
 from contract.verdict import Environment, Passed, Score, Verdict
@@ -37,3 +38,9 @@ async def ranked(queue: JobQueue, owner: str, found: float | Verdict, device: st
     assert lease.job.id == job.id
     await queue.finish(lease, verdict)
     return job
+
+
+async def standing(boards: Leaderboards, device: str = "H200") -> list[tuple[int, str, float]]:
+    """Who stands on a board: rank, owner and score."""
+    page = await boards.page(PROBLEM, device)
+    return [(entry.rank, entry.owner, entry.geomean_us) for entry in page.entries]

@@ -1,4 +1,4 @@
-"""Leaderboards: who stands where, what counts, and what admins decide."""
+"""Leaderboards: who stands where, and what counts."""
 
 import asyncio
 from dataclasses import replace
@@ -9,11 +9,12 @@ from contract.errors import InvalidSubmission
 from contract.leaderboard import Leaderboards
 from contract.queue import JobQueue
 from contract.ranking import why_not
+from contract.results import Results
 from contract.settings import QueueSettings
 from contract.submission import Mode
 from contract.verdict import Crashed
 from tests.contract.examples import submission
-from tests.contract.ranked import GPU_WORKER, PROBLEM, RANKED, ranked, timed
+from tests.contract.ranked import GPU_WORKER, PROBLEM, RANKED, ranked, standing, timed
 from tests.contract.severed import SeveredRoad
 
 THIRD = 1 / 3
@@ -23,11 +24,6 @@ THIRD = 1 / 3
 @pytest.fixture
 def boards(queue: JobQueue) -> Leaderboards:
     return Leaderboards(queue.store)
-
-
-async def standing(boards: Leaderboards, device: str = "H200") -> list[tuple[int, str, float]]:
-    page = await boards.page(PROBLEM, device)
-    return [(entry.rank, entry.owner, entry.geomean_us) for entry in page.entries]
 
 
 async def test_each_owner_stands_once_with_its_best(queue, boards):
@@ -67,7 +63,7 @@ async def test_devices_and_owners_do_not_mix(queue, boards):
         ("B200", 1, 12.0),
         ("H200", 1, 10.0),
     ]
-    history, _ = await boards.history(PROBLEM, "H200", "ann", 9)
+    history, _ = await Results(queue.store).history(PROBLEM, "H200", "ann", 9)
     assert [result.geomean_us for result in history] == [10.0]
 
 
@@ -97,7 +93,8 @@ async def test_what_does_not_count_stands_nowhere(queue, boards, sent, verdict, 
     await queue.finish(await queue.claim(GPU_WORKER, 0), verdict)
     assert why_not(sent, verdict) == why
     assert await boards.boards() == []
-    assert await boards.history(PROBLEM, verdict.environment.device, "ann", 9) == ([], None)
+    device = verdict.environment.device
+    assert await Results(queue.store).history(PROBLEM, device, "ann", 9) == ([], None)
 
 
 def test_nothing_to_compute_does_not_count(monkeypatch):
@@ -137,90 +134,15 @@ ROW = "000000000001:" + "0" * 32
     "cursor",
     ["", "1", "1:2", "x" * 300, *(f"{text}:{ROW}" for text in ("nan", "e+-", "1.2.3", "٣"))],
 )
-async def test_a_cursor_that_is_none_of_ours_is_refused(boards, cursor):
+async def test_a_cursor_that_is_none_of_ours_is_refused(queue, boards, cursor):
     with pytest.raises(InvalidSubmission, match="cursor"):
         await boards.page(PROBLEM, "H200", cursor=cursor)
     with pytest.raises(InvalidSubmission, match="cursor"):
-        await boards.history(PROBLEM, "H200", "ann", 9, cursor=cursor + "x")
+        await Results(queue.store).history(PROBLEM, "H200", "ann", 9, cursor=cursor + "x")
 
 
 async def test_an_empty_board_is_a_page_without_entries(boards):
     assert await boards.page(PROBLEM, "B200") == ([], None)
-
-
-async def test_the_next_best_takes_the_place_of_the_disqualified(queue, boards):
-    await ranked(queue, "ann", 30.0)
-    await ranked(queue, "bob", 20.0)
-    cheat = await ranked(queue, "ann", 10.0)
-    for _ in range(2):  # again changes nothing
-        found = await boards.disqualify(cheat.id, "reads a clock of its own", "root")
-        assert (found.disqualified.reason, found.disqualified.by) == (
-            "reads a clock of its own",
-            "root",
-        )
-    assert await standing(boards) == [(1, "bob", 20.0), (2, "ann", 30.0)]
-    history, _ = await boards.history(PROBLEM, "H200", "ann", 9)
-    assert [(each.geomean_us, each.disqualified is None) for each in history] == [
-        (10.0, False),
-        (30.0, True),
-    ]
-    found = await boards.reinstate(cheat.id, "it was a comment", "root")
-    assert found.disqualified is None
-    assert await standing(boards) == [(1, "ann", 10.0), (2, "bob", 20.0)]
-
-
-async def test_who_has_nothing_left_stands_nowhere(queue, boards):
-    job = await ranked(queue, "ann", 10.0)
-    await boards.disqualify(job.id, "a cheat", "root")
-    assert await standing(boards) == []
-    assert await boards.boards() == []
-
-
-@pytest.mark.parametrize("disqualified", [False, True])
-async def test_a_deleted_result_leaves_nothing(queue, boards, redis, disqualified):
-    job = await ranked(queue, "ann", 10.0)
-    other = await ranked(queue, "ann", 20.0)
-    if disqualified:
-        await boards.disqualify(job.id, "a cheat", "root")
-    deleted = await boards.delete(job.id, "asked for by ann", "root")
-    assert deleted.job == job.id
-    assert await standing(boards) == [(1, "ann", 20.0)]
-    history, _ = await boards.history(PROBLEM, "H200", "ann", 9)
-    assert [each.job for each in history] == [other.id]
-    assert await redis.exists(f"halfbyte:result:{job.id}") == 0
-
-
-async def test_decisions_on_what_is_no_result_find_nothing(queue, boards):
-    job = await queue.submit(RANKED, "ann")
-    for decide in (boards.disqualify, boards.reinstate, boards.delete):
-        assert await decide(job.id, "a reason", "root") is None
-    assert await boards.boards() == []
-
-
-async def test_history_is_paged_from_the_newest(queue, boards):
-    jobs = [(await ranked(queue, "ann", 10.0 + index)).id for index in range(5)]
-    found, cursor = [], None
-    while True:
-        page, cursor = await boards.history(PROBLEM, "H200", "ann", 2, cursor)
-        found += [each.job for each in page]
-        if cursor is None:
-            break
-    assert found == jobs[::-1]
-
-
-async def test_the_slowest_results_of_an_owner_are_forgotten_first(queue_settings, redis):
-    settings: QueueSettings = queue_settings.model_copy(update={"results_kept": 3})
-    queue = JobQueue.connect(settings)
-    try:
-        boards = Leaderboards(queue.store)
-        for score in (40.0, 10.0, 50.0, 30.0, 20.0, 60.0):
-            await ranked(queue, "ann", score)
-        history, _ = await boards.history(PROBLEM, "H200", "ann", 9)
-        assert [each.geomean_us for each in history] == [20.0, 30.0, 10.0]
-        assert await standing(boards) == [(1, "ann", 10.0)]
-        assert len([key async for key in redis.scan_iter("halfbyte:result:*")]) == 3
-    finally:
-        await queue.close()
 
 
 async def test_results_outlive_their_jobs(queue, boards, redis):

@@ -204,7 +204,7 @@ async def test_a_full_redis_refuses_writes_and_loses_nothing(durable_queue, dura
     lease = await queue.claim(worker(), 0)
     assert lease.job.id == first.id
     async with connect(durable_server.url) as redis:
-        await redis.config_set("maxmemory", "1mb")  # less than it has
+        await redis.config_set("maxmemory", "512kb")  # less than half of what it has
         for write in (queue.submit(submission(), "alice"), queue.finish(lease, passed())):
             with pytest.raises(QueueUnavailable):
                 await write

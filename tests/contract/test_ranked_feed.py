@@ -6,9 +6,9 @@ import pytest
 
 from contract.deliveries import Deliveries, Due
 from contract.errors import InvalidSubmission, JobNotFound
-from contract.leaderboard import Leaderboards
 from contract.queue import JobQueue
 from contract.ranked_feed import RankedFeed
+from contract.results import Results
 from contract.submission import Mode
 from tests.contract.examples import passed, submission
 from tests.contract.ranked import GPU_WORKER, PROBLEM, RANKED, ranked, timed
@@ -42,8 +42,8 @@ async def test_every_ranked_verdict_is_in_it_with_its_score_and_whether_it_count
 
 async def test_decisions_are_in_it(queue, feed):
     job = await ranked(queue, "ann", 10.0)
-    boards = Leaderboards(queue.store)
-    for decide in (boards.disqualify, boards.disqualify, boards.reinstate, boards.delete):
+    results = Results(queue.store)
+    for decide in (results.disqualify, results.disqualify, results.reinstate, results.delete):
         await decide(job.id, "a reason", "root")
     decisions = await feed.after(1, 10)
     assert [(each.number, each.type, each.counts) for each in decisions] == [
@@ -131,7 +131,7 @@ async def test_entries_are_due_at_the_webhook_from_its_registration_on(queue, fe
     assert (hook.url, hook.name) == (URL, "root")
     assert await feed.webhook() == hook
     job = await ranked(queue, "ann", 2.0)
-    await Leaderboards(queue.store).disqualify(job.id, "a reason", "root")
+    await Results(queue.store).disqualify(job.id, "a reason", "root")
     due = await deliveries.take(9, 30, 3)
     assert due == [Due("ranked-2", URL, 1), Due("ranked-3", URL, 1)]
     assert [due[0].entry, due[1].entry] == [2, 3]

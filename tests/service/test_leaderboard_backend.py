@@ -9,8 +9,8 @@ import httpx
 import pytest
 from standardwebhooks import Webhook
 
-from contract.leaderboard import Leaderboards
 from contract.ranked_feed import RankedFeed
+from contract.results import Results
 from tests.contract.ranked import PROBLEM, ranked, timed
 
 GUIDE = Path(__file__).parents[2] / "docs" / "leaderboard-backends.md"
@@ -28,7 +28,7 @@ def shown() -> dict[str, Any]:
 
 
 async def test_the_guides_board_is_ours_whatever_was_decided_meanwhile(shown, http, queue):
-    boards = Leaderboards(queue.store)
+    results = Results(queue.store)
     counting, after = {}, 0
     with httpx.Client(base_url=str(http.base_url)) as reader:
 
@@ -46,7 +46,7 @@ async def test_the_guides_board_is_ours_whatever_was_decided_meanwhile(shown, ht
         await ranked(queue, "dan", timed(0.5).model_copy(update={"emulated": True}))
         await ranked(queue, "ann", 0.1, device="B200")
         await same()
-        for decide in (boards.disqualify, boards.reinstate, boards.delete):
+        for decide in (results.disqualify, results.reinstate, results.delete):
             await decide(cheat.id, "a trial", "root")
             await same()
     assert after == 10

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from contract.keys import Role
-from contract.leaderboard import Leaderboards
 from contract.queue import JobQueue
+from contract.results import Results
 from service.settings import ServiceSettings
 from tests.contract.ranked import PROBLEM, ranked, timed
 from tests.redis_server import RedisServer
@@ -77,7 +77,7 @@ async def test_a_backend_elsewhere_has_our_board_whatever_happens_to_it_and_to_u
     _, root = await keys.make("root", Role.ADMIN)
     reader, _ = await keys.make("board", Role.READ)
     secret = await keys.store.callback_secret("root")
-    boards = Leaderboards(queue.store)
+    results = Results(queue.store)
     async with serving(queue_settings, QUICK) as http:
         contest = Contest(http, root, wait_until)
         program = (str(http.base_url), tmp_path / "results.db", reader.token, secret)
@@ -88,24 +88,24 @@ async def test_a_backend_elsewhere_has_our_board_whatever_happens_to_it_and_to_u
                 await ranked(queue, owner, score)
             await ranked(queue, "dan", timed(0.5).model_copy(update={"emulated": True}))
             await contest.boards_are_the_same(theirs)
-            for decide in (boards.disqualify, boards.reinstate, boards.delete):
+            for decide in (results.disqualify, results.reinstate, results.delete):
                 await decide(cheat.id, "a trial", "root")
                 await contest.boards_are_the_same(theirs)
             # The slowest of many goes; without the others nothing of it may stand again.
             fast = [await ranked(queue, "eve", score) for score in (4.0, 3.0, 2.0, 1.0)]
             for job in fast[1:]:
-                await boards.disqualify(job.id, "a trial", "root")
+                await results.disqualify(job.id, "a trial", "root")
                 await contest.boards_are_the_same(theirs)
             stranger = await theirs.post("/hook", content=b"{}", headers={"webhook-id": "x"})
             assert stranger.status_code == 401
         # It was away for longer than the feed is kept.
-        await boards.reinstate(fast[2].id, "a trial", "root")
+        await results.reinstate(fast[2].id, "a trial", "root")
         await ranked(queue, "bob", 0.1)
         await redis.xtrim("halfbyte:ranked", maxlen=1, approximate=False)
         async with backend(*program) as theirs:
             await contest.boards_are_the_same(theirs)
         # The service lost its newest entries, and what they were about.
-        await boards.delete(cheat.id, "again", "root")
+        await results.delete(cheat.id, "again", "root")
         await redis.delete("halfbyte:ranked")
         await redis.set("halfbyte:ranked_number", 2)
         async with backend(*program) as theirs:

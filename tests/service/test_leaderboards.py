@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from contract.keys import Role
-from contract.leaderboard import Leaderboards
+from contract.results import Results
 from tests.contract.ranked import PROBLEM, ranked, timed
 from tests.service.conftest import serving
 from tests.service.test_errors import problem_in
@@ -95,7 +95,7 @@ async def test_a_page_goes_on_where_it_was_when_its_last_entry_is_gone(http, que
     newest, history_cursor = await page(f"{BOARD}/history", "results")
     assert first == [job.id for job in jobs[:2]]
     assert newest == [job.id for job in mine[:0:-1]]
-    decide = getattr(Leaderboards(queue.store), decision)
+    decide = getattr(Results(queue.store), decision)
     for job in (jobs[0], jobs[1], mine[1]):
         await decide(job.id, "a trial", "root")
     assert await page(BOARD, "entries", board_cursor) == ([job.id for job in jobs[2:]], None)

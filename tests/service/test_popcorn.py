@@ -13,6 +13,7 @@ from contract.job import Fault, Progress, WorkerInfo
 from contract.keys import Role
 from contract.leaderboard import Leaderboards
 from contract.queue import JobQueue
+from contract.results import Results
 from contract.verdict import VERDICT, Passed
 from service.access import Caller
 from service.popcorn import patience
@@ -334,14 +335,14 @@ async def test_a_deleted_submission_leaves_the_leaderboard(cli, queue):
 async def test_what_ends_while_it_is_deleted_enters_no_leaderboard(cli, queue, monkeypatch):
     await cli.accepted(BOARD, "any", "leaderboard")
     lease = await queue.claim(H200, wait_s=10)
-    withdraw = Leaderboards.withdraw
+    withdraw = Results.withdraw
 
     async def and_then_it_ends(*arguments):
         await withdraw(*arguments)
         with pytest.raises(LeaseLost):
             await queue.finish(lease, ranked())
 
-    monkeypatch.setattr(Leaderboards, "withdraw", and_then_it_ends)
+    monkeypatch.setattr(Results, "withdraw", and_then_it_ends)
     await forget(queue, lease.job, Caller("anonymous", Role.SUBMIT))
     assert (await Leaderboards(queue.store).page(BOARD, "H200")).entries == []
 

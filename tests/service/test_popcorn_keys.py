@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from contract.keys import Role
-from contract.leaderboard import Leaderboards
 from contract.queue import JobQueue
+from contract.results import Results
 from service.popcorn.routes import admin, boards, profiler, stream, submissions
 from tests.service.conftest import serving
 from tests.service.popcorn_cli import ApplicationError, PopcornCli
@@ -158,13 +158,13 @@ async def test_who_was_disqualified_cannot_delete_that(service, keys, queue: Job
     await queue.heartbeat(H200)
     number = await as_user(service, alice.token).accepted(BOARD, "any", "leaderboard")
     job_id = await judged(queue, ranked())
-    boards = Leaderboards(queue.store)
-    await boards.disqualify(job_id, "answers by heart", "root")
+    results = Results(queue.store)
+    await results.disqualify(job_id, "answers by heart", "root")
     await as_user(service, alice.token).json("DELETE", f"/user/submissions/{number}")
-    ((kept,), _) = await boards.history(BOARD, "H200", "alice", 9)
+    ((kept,), _) = await results.history(BOARD, "H200", "alice", 9)
     assert (kept.job, kept.disqualified.reason) == (job_id, "answers by heart")
-    assert await boards.delete(job_id, "long ago", "root")
-    assert await boards.history(BOARD, "H200", "alice", 9) == ([], None)
+    assert await results.delete(job_id, "long ago", "root")
+    assert await results.history(BOARD, "H200", "alice", 9) == ([], None)
 
 
 async def test_boards_are_hidden_and_shown(service):

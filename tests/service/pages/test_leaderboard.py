@@ -1,7 +1,7 @@
 """The leaderboard as a page: ranks, histories, and what is private on it."""
 
 from contract.keys import Role
-from contract.leaderboard import Leaderboards
+from contract.results import Results
 from service.pages.history import history_of
 from tests.contract.ranked import PROBLEM, ranked
 from tests.service.conftest import serving
@@ -23,13 +23,13 @@ async def test_a_history_has_every_result_and_why_one_does_not_count(http, queue
     await ranked(queue, "ann", 30.0)
     void = await ranked(queue, "ann", 10.0)
     await ranked(queue, "ann", 20.0)
-    await Leaderboards(queue.store).disqualify(void.id, "<i>cached</i>", "root")
+    await Results(queue.store).disqualify(void.id, "<i>cached</i>", "root")
     text = (await page_at(http, "/leaderboard?owner=ann")).replace("\u202f", " ")
     assert "&lt;i&gt;cached&lt;/i&gt;" in text
     assert "by root" in text
     assert text.index("20 µs") < text.rindex("30 µs")
     assert Page(text).all("svg")[0]["role"] == "img"
-    results, _ = await Leaderboards(queue.store).history(PROBLEM, "H200", "ann", 10)
+    results, _ = await Results(queue.store).history(PROBLEM, "H200", "ann", 10)
     chart = history_of(results)
     assert [dot.counts for dot in chart.dots] == [True, False, True]
     # Lower is better and lies lower; the line passes by what does not count.
