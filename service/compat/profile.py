@@ -19,7 +19,7 @@ from contract.submission import Mode
 from contract.verdict import Verdict
 from service.compat.cases import spec_of
 from service.compat.full_result import FullResult, ProfileFile
-from service.pages.words import visible
+from service.visible import visible
 
 PROFILES = (Mode.COMPILE, Mode.PROFILE)
 """Modes whose jobs leave a profile."""

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from service.access import Caller
 from service.openapi import VERSION
 from service.pages import words
+from service.visible import visible
 
 STATIC = Path(__file__).with_name("static")
 POLICY = (
@@ -55,15 +56,7 @@ def _environment() -> Environment:
     )
     for each in (
         *(words.ago, words.count, words.distribution, words.exactly, words.extents, words.figure),
-        *(
-            words.micros,
-            words.now,
-            words.percent,
-            words.rest,
-            words.span,
-            words.visible,
-            words.what,
-        ),
+        *(words.micros, words.now, words.percent, words.rest, words.span, words.what, visible),
     ):
         environment.filters[each.__name__] = each
     environment.globals |= {"static": static, "version": VERSION, "stages": words.STAGES}

@@ -1,6 +1,5 @@
-"""Values as people read them; what candidates and clients wrote, made harmless to the eye."""
+"""Values as people read them."""
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -10,9 +9,6 @@ from contract.verdict import CaseResult
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
 NONE = "\N{EN DASH}"
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
-)
 _SPANS = ((60, 1, "s"), (3600, 60, "min"), (172_800, 3600, "h"), (float("inf"), 86_400, "days"))
 STAGES = {
     "starting": "Starting a runner",
@@ -62,11 +58,6 @@ def ago(moment: datetime) -> str:
 def exactly(moment: datetime) -> str:
     """Return a moment to the second."""
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def visible(text: str) -> str:
-    r"""Show what has no shape of its own: `\x1b`, `\u202e`; it could hide or reorder a text."""
-    return _UNSEEN.sub(lambda found: _escaped(found[0]), text.replace("\r\n", "\n"))
 
 
 def count(case: CaseResult) -> str:
@@ -119,8 +110,3 @@ def now(job: Job) -> str:
             return f"{said}: case {job.progress.case + 1} of {job.progress.cases}"
         case _:
             return job.state.capitalize()
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

@@ -10,7 +10,7 @@ from contract.problem import PROBLEMS, Problem
 from contract.verdict import CaseResult, Verdict
 from service.compat.cases import spec_of
 from service.compat.full_result import why_no_verdict
-from service.pages.words import visible
+from service.visible import visible
 
 SHOWN_CASES = 3
 SHOWN_CHARACTERS = 1500
