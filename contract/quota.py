@@ -22,10 +22,6 @@ BYTES_PER_MB = 10**6
 _USED = (
     PRELUDE
     + """
--- A repeated request makes no job.
-local memory = given.idempotency_key and key('idempotency', given.owner, given.idempotency_key)
-local earlier = memory and redis.call('HGET', memory, 'id')
-if earlier and redis.call('EXISTS', key('job', earlier)) == 1 then return false end
 -- What was used of something in the last hour, and the ms until that is less than a limit.
 local function used_of(kind, limit)
   local minutes, used, rows = {}, 0, redis.call('HGETALL', key(kind, given.owner))
@@ -83,24 +79,20 @@ class Quotas:
             )
         )
 
-    async def take(self, owner: str, idempotency_key: str | None = None) -> bool:
-        """Count one more job of an owner; false for a request whose key stands for an earlier one.
+    async def take(self, owner: str) -> None:
+        """Count one more job of an owner.
 
         Raises:
             QuotaExceeded: naming the quota, and when to come back.
 
         """
         quota = self.quota
-        used = await self._store.run(
+        waiting, spent, kept = await self._store.run(
             _USED,
             owner=owner,
-            idempotency_key=idempotency_key,
             gpu_ms=MS_PER_S * quota.gpu_seconds_an_hour,
             kept_bytes=BYTES_PER_MB * quota.megabytes_an_hour,
         )
-        if used is None:
-            return False
-        waiting, spent, kept = used
         if waiting >= quota.jobs_waiting:
             raise QuotaExceeded("jobs_waiting", quota.jobs_waiting, waiting)
         for name, limit, unit, (amount, wait_ms) in (
@@ -117,4 +109,3 @@ class Quotas:
                 quota.jobs_a_minute - stats.remaining,
                 max(0.0, stats.reset_time - time.time()),
             )
-        return True

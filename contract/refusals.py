@@ -3,7 +3,8 @@
 from typing import Any
 
 from contract.contest import outside
-from contract.errors import EvaluationError, IdempotencyConflict, QueueFull, QuotaExceeded
+from contract.errors import EvaluationError, QueueFull, QuotaExceeded
+from contract.repeats import conflict
 
 
 def refusal_from(
@@ -18,4 +19,4 @@ def refusal_from(
         case [b"outside", now_ms, windows]:
             return outside(problem, now_ms, windows)
         case _:
-            return IdempotencyConflict("the Idempotency-Key was used with another body")
+            return conflict()

@@ -3,19 +3,17 @@
 from contract.contest import WINDOWS
 from contract.prelude import PRELUDE
 from contract.ranking import RANKING
+from contract.repeats import EARLIER
 
 SUBMIT = (
     PRELUDE
     + WINDOWS
+    + EARLIER
     + """
 -- The client chose the id, so a command repeated after a lost connection finds its own job.
 if redis.call('EXISTS', key('job', given.id)) == 1 then return {'accepted', record(given.id)} end
-local memory = given.idempotency_key and key('idempotency', given.owner, given.idempotency_key)
-local earlier = memory and redis.call('HMGET', memory, 'id', 'digest')
-if earlier and earlier[1] and redis.call('EXISTS', key('job', earlier[1])) == 1 then
-  if earlier[2] ~= given.digest then return {'conflict'} end
-  return {'accepted', record(earlier[1])}
-end
+local before = earlier()
+if before then return before end
 local windows = given.fields.mode == 'ranked' and kept_out(given.fields.problem, given.device)
 if windows then return {'outside', now, windows} end
 local waiting = 0
@@ -40,9 +38,9 @@ for at, file in ipairs(given.files) do redis.call('SET', key(file, given.id), AR
 charge_kept(given.owner)
 redis.call('ZADD', key('jobs'), number, given.id)
 redis.call('ZADD', key('jobs', given.owner), number, given.id)
-if memory then
-  redis.call('HSET', memory, 'id', given.id, 'digest', given.digest)
-  redis.call('PEXPIRE', memory, given.idempotency_ms)
+if given.idempotency_key then
+  redis.call('HSET', memory(), 'id', given.id, 'digest', given.digest)
+  redis.call('PEXPIRE', memory(), given.idempotency_ms)
 end
 enqueue(given.id)
 return {'accepted', record(given.id)}

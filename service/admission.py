@@ -14,6 +14,7 @@ from contract.limits import Limits
 from contract.problem import Case, Problem
 from contract.queue import JobQueue
 from contract.quota import Quotas
+from contract.repeats import repeated
 from contract.submission import (
     Candidate,
     Mode,
@@ -52,19 +53,26 @@ class Admission:
                 IdempotencyConflict, QueueUnavailable: it is not accepted.
 
         """
+        digest = sent.request.digest(*(each.source for each in sent.candidates))
+        if idempotency_key is not None:
+            # What has changed since is no reason to refuse a job that is there.
+            key = caller.owner, idempotency_key, digest
+            if job := await repeated(self._queue.store, *key):
+                return job
         await self._contest.check_open()
         for each in sent.candidates:
             if each.source is not None:
                 self._settings.limits.check_source(each.source)
         workers = [each for each in await self._queue.workers() if each.serves]
         submission = self._resolve(sent, workers)
-        if not caller.limited or await self._quotas.take(caller.owner, idempotency_key):
-            await self._check(sent, submission, workers)
+        if caller.limited:
+            await self._quotas.take(caller.owner)
+        await self._check(sent, submission, workers)
         return await self._queue.submit(
             submission,
             caller.owner,
             idempotency_key=idempotency_key,
-            digest=sent.request.digest(*(each.source for each in sent.candidates)),
+            digest=digest,
             max_waiting=self._settings.quota.jobs_waiting if caller.limited else None,
         )
 

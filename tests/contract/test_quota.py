@@ -71,16 +71,6 @@ async def test_jobs_a_minute_are_counted_by_owner(quotas, redis: Redis):
     assert all([await redis.ttl(key) > 0 for key in await redis.keys("halfbyte:rate:*")])
 
 
-async def test_a_repeated_request_is_not_counted(queue, quotas):
-    one = quotas(jobs_a_minute=1, jobs_waiting=1)
-    assert await one.take("alice", "key") is True
-    await queue.submit(submission(), "alice", idempotency_key="key")
-    assert await one.take("alice", "key") is False
-    for key in (None, "another"):
-        with pytest.raises(QuotaExceeded):
-            await one.take("alice", key)
-
-
 async def ended(queue: JobQueue, who, how: str) -> None:
     job = await queue.submit(submission(), "alice")
     lease = await queue.claim(who, 0)

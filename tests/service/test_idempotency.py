@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from contract.contest import Contest
 from tests.service.workers import HONEST, worker
 
 KEY = {"Idempotency-Key": "build-17"}
@@ -18,6 +19,31 @@ async def test_the_same_key_and_request_are_the_same_job(http, queue):
     assert one.status_code == two.status_code == 202
     assert one.json()["id"] == two.json()["id"]
     assert len((await http.get("/v1/jobs")).json()["jobs"]) == 1
+
+
+async def test_a_repeated_request_gives_its_job_whatever_became_of_workers_and_intake(http, queue):
+    """The client saw no answer; were it refused now, it would not know of the job that runs."""
+    for device in ("H200", "X9"):
+        await queue.heartbeat(worker(device).model_copy(update={"ranked": True}))
+    await queue.heartbeat(worker("cpu"))
+    sent = [{"mode": "ranked"}, {"mode": "ranked", "device": "X9"}, SIZES | {"device": "X9"}]
+    keys = [{"Idempotency-Key": str(place)} for place in range(len(sent))]
+    first = [
+        await http.post("/v1/jobs", json=s, headers=k) for s, k in zip(sent, keys, strict=True)
+    ]
+    for device in ("H200", "X9"):
+        await queue.goodbye(worker(device).id)
+    for request, key, answer in zip(sent, keys, first, strict=True):
+        assert answer.status_code == 202
+        assert (await http.post("/v1/jobs", json=request)).status_code == 422
+        again = await http.post("/v1/jobs", json=request, headers=key)
+        assert again.json()["id"] == answer.json()["id"]
+    await Contest(queue.store).accept(False)
+    assert (await http.post("/v1/jobs", json=SIZES)).status_code == 503
+    again = await http.post("/v1/jobs", json=sent[0], headers=keys[0])
+    assert (again.status_code, again.json()["id"]) == (202, first[0].json()["id"])
+    other = await http.post("/v1/jobs", json=SIZES, headers=keys[0])
+    assert other.json()["type"] == "urn:halfbyte:problem:idempotency-conflict"
 
 
 async def test_however_a_request_is_sent_it_is_the_same(http):
