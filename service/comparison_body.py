@@ -6,16 +6,9 @@ from typing import Final
 from fastapi import Request
 
 from contract.errors import InvalidSubmission
+from service.form_body import SentFile, fields_of, is_form, read_form
 from service.job_request import ComparisonRequest
-from service.request_body import (
-    SentFile,
-    SentJob,
-    fields_of,
-    is_form,
-    max_items,
-    read_form,
-    read_members,
-)
+from service.request_body import SentJob, max_items, read_members
 from service.settings import ServiceSettings
 
 NAMES: Final = ("a", "b")

@@ -28,8 +28,9 @@ from contract.errors import (
     QuotaExceeded,
     SourceTooLarge,
 )
+from service.bounded_body import UnsupportedBody
 from service.field_errors import fields_in, plain_errors
-from service.request_body import MalformedForm, UnsupportedBody
+from service.form_body import MalformedForm
 from service.settings import ServiceSettings
 from service.strict_json import MalformedJson
 

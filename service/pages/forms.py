@@ -8,8 +8,9 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 
 from contract.errors import InvalidSubmission
+from service.form_body import MalformedForm, read_form
 from service.job_request import JobRequest
-from service.request_body import MalformedForm, SentJob, read_form
+from service.request_body import SentJob
 from service.settings import ServiceSettings
 
 SIZES = ("m", "n", "k")

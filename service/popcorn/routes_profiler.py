@@ -10,13 +10,14 @@ from contract.errors import InvalidSubmission
 from service.access import job_of
 from service.compat.profile import PROFILES, archive_of
 from service.dependencies import Queue, parts_of
+from service.form_body import read_form, the_file
 from service.popcorn.identity import Competitor, Viewer
 from service.popcorn.names import asked_for, board_named
 from service.popcorn.options import narrowed
 from service.popcorn.patience import Patient
 from service.popcorn.views import Json, runner_queue, status_of
 from service.popcorn.words import failure_of
-from service.request_body import SentJob, read_form, the_file
+from service.request_body import SentJob
 from service.routes_submit import note_accepted
 
 router = APIRouter(route_class=Patient)

@@ -13,12 +13,13 @@ from contract.queue import JobQueue
 from contract.results import Results
 from service.access import Caller, job_of
 from service.dependencies import Queue, parts_of
+from service.form_body import read_form, the_file
 from service.popcorn.identity import Competitor, Viewer
 from service.popcorn.names import asked_for, board_named
 from service.popcorn.options import narrowed
 from service.popcorn.patience import Patient
 from service.popcorn.views import Json, list_item, runner_queue, submission_view
-from service.request_body import SentJob, read_form, the_file
+from service.request_body import SentJob
 from service.routes_submit import note_accepted
 
 router = APIRouter(route_class=Patient)
