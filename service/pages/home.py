@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from contract.device import DEVICES
-from contract.errors import InvalidSubmission, QuotaExceeded
+from contract.errors import InvalidSubmission, OutsideWindow, QuotaExceeded
 from contract.problem import PROBLEMS
 from contract.submission import Mode
 from service.access import Caller
@@ -28,6 +28,8 @@ _SHOWN_AS = {"source": "file", "filename": "file"}
 
 Cursor = Annotated[str | None, Query(pattern="^[0-9]{1,15}$")]
 Options = Sequence[tuple[str, str]]
+NotTaken = InvalidSubmission | OutsideWindow | QuotaExceeded
+"""What the form is shown again for, as it was filled in."""
 
 
 @router.get("/")
@@ -51,7 +53,7 @@ async def submit(request: Request, caller: Submitter) -> Response:
         sent = form.job()
         key = form.once and f"{form.once}-{sent.request.digest(sent.source)}"
         job = await parts.admission.admit(sent, caller, key)
-    except (InvalidSubmission, QuotaExceeded) as error:
+    except (InvalidSubmission, OutsideWindow, QuotaExceeded) as error:
         return await _home(parts, caller, form, error)
     note_accepted(job, sent, parts.metrics)
     return RedirectResponse(f"/jobs/{job.id}", 303)
@@ -61,7 +63,7 @@ async def _home(
     parts: Parts,
     caller: Caller,
     form: SentForm | None = None,
-    error: InvalidSubmission | QuotaExceeded | None = None,
+    error: NotTaken | None = None,
     cursor: str | None = None,
 ) -> Response:
     figures = await parts.operations.figures()
@@ -82,15 +84,26 @@ async def _home(
         "modes": [("", "what fits"), *_plain(*(mode for mode in Mode if mode is not Mode.COMPARE))],
         "devices": _plain(*DEVICES, *(name for worker in workers for name in worker.serves)),
     }
-    status = 200 if error is None else 422 if isinstance(error, InvalidSubmission) else 429
-    return page("home.html", caller, values, status)
+    return page("home.html", caller, values, _status(error))
+
+
+def _status(error: NotTaken | None) -> int:
+    match error:
+        case None:
+            return 200
+        case InvalidSubmission():
+            return 422
+        case OutsideWindow():
+            return 409
+        case QuotaExceeded():
+            return 429
 
 
 def _plain(*names: str) -> Options:
     return [(name, name) for name in dict.fromkeys(names)]
 
 
-def _errors(error: InvalidSubmission | QuotaExceeded) -> Mapping[str, str]:
+def _errors(error: NotTaken) -> Mapping[str, str]:
     """Return what is wrong by field of the form; by "" what belongs to none."""
     if not isinstance(error, InvalidSubmission):
         return {"": str(error)}

@@ -272,6 +272,16 @@ async def test_what_is_wrong_stands_by_its_field_and_what_was_typed_stays(
     assert (await http.get("/v1/jobs")).json()["jobs"] == []
 
 
+async def test_a_form_that_comes_too_late_is_told_so_and_stays(http):
+    board = "/v1/leaderboards/nvfp4_group_gemm/window?device=H200"
+    await http.put(board, json={"closes_at": "2026-01-01T00:00:00Z"})
+    answer = await form(http, None, kernel="portable", mode="ranked", device="H200")
+    assert answer.status_code == 409
+    text = checked(answer)
+    assert "takes ranked jobs on H200 until 2026-01-01T00:00:00Z" in text
+    assert '<option value="H200" selected>' in text
+
+
 async def test_a_form_that_is_none_is_a_page_too(http):
     for content_type in ("text/plain", "multipart/form-data", "multipart/form-data; boundary=x"):
         headers = BROWSER | {"Content-Type": content_type}
