@@ -22,6 +22,8 @@ def job(view: JobView) -> Iterator[RenderableType]:
         yield from comparison_text(verdict, compared)
     elif verdict:
         yield from verdict_text(verdict, view["mode"])
+    if why := view.get("why_not"):
+        yield headed("not on the leaderboard", "bold", why)
     if verdict:
         if said := same_again(view):
             yield Text(said)

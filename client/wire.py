@@ -87,6 +87,7 @@ class JobView(TypedDict):
     error: Fault | None
     hint: NotRequired[str | None]
     other: NotRequired[Candidate]
+    why_not: NotRequired[str]
 
 
 class JobListItem(JobView):

@@ -75,6 +75,8 @@ class Job(BaseModel):
     worker: str | None = None
     progress: Progress | None = None
     verdict: Verdict | None = None
+    why_not: str | None = Field(default=None, exclude_if=lambda why: why is None)
+    """Why a ranked job that passed has no place on a leaderboard; left out of every other job."""
     error: Fault | None = None
 
 

@@ -77,6 +77,9 @@ local function rank(id, found)
       for _, row in ipairs(slowest) do redis.call('ZREM', results, row) end
     end)
   end
+  if found.why_not and found.outcome == 'passed' then
+    redis.call('HSET', key('job', id), 'why_not', found.why_not)
+  end
   at.job, at.job_number, at.created_at = id, sent[2], sent[3]
   at.outcome, at.geomean_us, at.why_not = found.outcome, found.geomean_us, found.why_not
   announce('verdict', at)

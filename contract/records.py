@@ -71,6 +71,7 @@ def job_from(record: Record, verdict: bytes | None = None) -> Job:
         worker=fields.get("worker"),
         progress=Progress.model_validate_json(progress) if progress else None,
         verdict=VERDICT.validate_json(zlib.decompress(verdict)) if verdict else None,
+        why_not=fields.get("why_not"),
         error=Fault.model_validate_json(error) if error else None,
     )
 

@@ -38,6 +38,11 @@ def test_a_passing_verdict_says_so_first_and_on_what_machine_last():
     ]
 
 
+def test_a_ranked_job_that_passed_and_has_no_place_says_why():
+    text = text_of(finished() | {"why_not": "it was sent late\x1b"})
+    assert "not on the leaderboard: it was sent late\\x1b\n" in text
+
+
 def test_a_wrong_case_says_where():
     worst = {"group": 1, "row": 2, "col": 3, "got": "NaN", "expected": 4.5}
     comparison = case()["comparison"] | {"mismatched_elements": 9, "worst": worst}

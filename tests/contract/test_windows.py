@@ -74,6 +74,7 @@ async def test_a_verdict_counts_from_the_opening_on_and_before_the_deadline(
     entry = await RankedFeed(queue.store).entry(1)
     why_not = None if counts else "it was sent outside of the window of the board"
     assert (entry.counts, entry.why_not, entry.geomean_us) == (counts, why_not, 10.0)
+    assert (await queue.get(job.id)).why_not == why_not
 
 
 async def test_jobs_are_taken_up_to_the_deadline_and_those_that_were_count_after_it(queue, contest):

@@ -6,12 +6,12 @@ import io
 import pytest
 
 from contract.keys import Role
-from tests.contract.ranked import GPU_WORKER, PROBLEM, ranked
+from tests.contract.ranked import GPU_WORKER, PROBLEM, ranked, timed
 from tests.service.conftest import serving
 from tests.service.pages.test_pages import page_at
 from tests.service.popcorn_cli import ApplicationError, PopcornCli
 from tests.service.test_errors import problem_in
-from tests.service.workers import HONEST
+from tests.service.workers import HONEST, wrong_everywhere
 
 BOARD = f"/v1/leaderboards/{PROBLEM}"
 WINDOW = f"{BOARD}/window?device=h200"
@@ -108,6 +108,21 @@ async def test_a_ranked_job_out_of_the_window_is_told_which_board_when_and_now(h
     await http.put(WINDOW, json={"closes_at": "2099-01-01T00:00:00Z"})
     again = await http.post("/v1/submissions", content=HONEST, params=SENT)
     assert again.status_code == 202
+
+
+async def test_a_job_that_passed_and_has_no_place_says_why(http, queue):
+    """It was for any device, one of which takes no jobs any more."""
+    await http.put(f"{BOARD}/window?device=B200", json=OVER)
+    job = await ranked(queue, "anonymous", timed(10.0, "B200"))
+    why = "it was sent outside of the window of the board"
+    assert (await http.get(f"/v1/jobs/{job.id}")).json()["why_not"] == why
+    assert (await http.get(f"/v1/jobs/{job.id}?samples=true")).json()["why_not"] == why
+    assert f"Not on the leaderboard: {why}." in await page_at(http, f"/jobs/{job.id}")
+    counts = await ranked(queue, "anonymous", 10.0)
+    crashed = await ranked(queue, "anonymous", wrong_everywhere())
+    for each in counts, crashed:
+        assert "why_not" not in (await http.get(f"/v1/jobs/{each.id}")).json()
+        assert "Not on the leaderboard" not in await page_at(http, f"/jobs/{each.id}")
 
 
 async def test_popcorn_cli_is_shown_the_deadline_and_told_when_it_is_over(http):
