@@ -14,6 +14,7 @@ from service.request_body import SentJob
 from service.settings import ServiceSettings
 
 SIZES = ("m", "n", "k")
+SIZES_CHARACTERS = 16_384
 SMALL_BYTES = 4096
 _BETWEEN = re.compile(r"[\s,;]+")
 _ONCE = re.compile("[0-9a-f]{32}")
@@ -94,6 +95,8 @@ def _integer(name: str, text: str) -> int:
 
 def _integers(name: str, text: str) -> list[int]:
     """Read `96, 128`; brackets around it, as in JSON, do no harm."""
+    if len(text) > SIZES_CHARACTERS:
+        raise InvalidSubmission(name, f"at most {SIZES_CHARACTERS} characters")
     parts = [part for part in _BETWEEN.split(text.strip("[] ")) if part]
     if not parts or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
         raise InvalidSubmission(name, "must be integers with commas between: 96, 128")

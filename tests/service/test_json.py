@@ -1,5 +1,6 @@
 """What is no JSON, or JSON that common parsers misread, is refused and never a fault of ours."""
 
+import gc
 import json
 
 import pytest
@@ -72,6 +73,25 @@ async def test_a_body_beyond_all_measure_is_cut_off(http):
     assert answer.status_code == 413
     assert answer.json()["limit"] == 1_000_000
     assert "5000000 in all" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("body", [b"[" + b"[]," * 100_000 + b"1]", b"[" + b"[]," * 100_000])
+def test_a_million_brackets_are_walked_over_once(body: bytes):
+    """The collector went over them time and again: 4 s, in which nobody else was answered."""
+    collected: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        collected.append(info["generation"])
+
+    gc.collect()
+    gc.callbacks.append(note)
+    try:
+        with pytest.raises((InvalidSubmission, MalformedJson)):
+            loads(body, 100)
+    finally:
+        gc.callbacks.remove(note)
+    assert len(collected) <= 10  # beside 100 of the youngest generation alone
+    assert gc.isenabled()
 
 
 JSON = st.recursive(

@@ -244,6 +244,7 @@ async def test_a_form_sent_twice_is_one_job(http):
     ("fields", "file", "said", "at"),
     [
         ({"m": "a, b", "n": "1", "k": "16"}, None, "integers with commas", "m"),
+        ({"m": "1," * 9000, "n": "1", "k": "16"}, None, "at most 16384 characters", "m"),
         ({"m": "16", "n": "16", "k": "17"}, None, "multiple of 16", "k"),
         ({"m": "16", "n": "16"}, None, "required", "k"),
         ({"m": "16", "n": "16", "k": "16", "device": "abacus"}, None, "unknown device", "device"),
