@@ -18,11 +18,11 @@ from contract.submission import Submission
 from worker.arena import HostPiece
 from worker.blame import Failure, blame
 from worker.clock import Clock
-from worker.compile_report import REGION_BYTES, cut_to_share, read_report
 from worker.protocol import Answer, Status
 from worker.review import Flag, from_text
 from worker.runner_process import Answered, Died, End, RunnerProcess
 from worker.summary import plural
+from worker.tool_report import REGION_BYTES, cut_to_share, read_report
 
 NAME_CHARACTERS: Final = 100
 Count = Annotated[int, Field(ge=0, lt=2**31)]

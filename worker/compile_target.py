@@ -17,10 +17,10 @@ from kernels.compilation import CompiledFacts, compiling_for, facts
 from kernels.layout import Layout, handed_over
 from kernels.problem import Problem
 from worker.arena import Place, Room, Slot
-from worker.compile_report import cut_to_share, first_lines, write_report
 from worker.process_tree import die_with_parent
 from worker.protocol import Answer, Status
 from worker.runner import failure, import_candidate
+from worker.tool_report import cut_to_share, first_lines, write_report
 from worker.traces import print_traceback
 
 OWN_FRAME: Final = f'  File "{__file__}"'

@@ -28,12 +28,12 @@ from typing import Final
 from kernels.layout import Layout
 from kernels.problem import GroupShape
 from kernels.problems import PROBLEMS
-from worker.compile_report import first_lines
 from worker.compile_target import OWN_FRAME, CompileOrder, compile_in_child, scratch_of
 from worker.process_tree import die_with_parent
 from worker.protocol import Answer, Status
 from worker.received_order import ReceivedOrder, receive_order
 from worker.review import flags, to_text
+from worker.tool_report import first_lines
 
 LOOK_S: Final = 0.02
 """Between two looks at the children."""

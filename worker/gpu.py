@@ -28,6 +28,7 @@ TOUCH_LIMIT_US: Final = 120.0
 """A tiny kernel on an idle device takes less; a switch of contexts takes more. One in three."""
 REGAIN_S: Final = 1.0
 """From the done word to the copy behind it; a runner that has taken the word back is stopped."""
+REPEATS: Final = 9
 HUNG_S: Final = 5.0
 SPARE_BYTES: Final = 768 << 20
 """What the context of a warm spare may take. About 560 MiB on an H200."""
@@ -155,11 +156,11 @@ def staging_cost(ground: GpuGround) -> tuple[float, float]:
     return flush_us, _median_us(ground, lambda: target.copy_(source)) / size_bytes
 
 
-def _median_us(ground: GpuGround, work: Callable[[], object], repeats: int = 9) -> float:
+def _median_us(ground: GpuGround, work: Callable[[], object]) -> float:
     """Time what is enqueued without gaps, behind a flush."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     times = []
-    for _ in range(repeats):
+    for _ in range(REPEATS):
         for _ in range(LEADS):
             ground.flush()
         begin.record()

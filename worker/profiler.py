@@ -21,12 +21,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from worker.compile_report import TEXT_BYTES, first_lines, head_of, write_report
 from worker.ncu import kernels_of, read_csv, read_details, take
 from worker.process_tree import die_with_parent
 from worker.protocol import Answer, Status
 from worker.received_order import receive_order
 from worker.review import flags, to_text
+from worker.tool_report import TEXT_BYTES, first_lines, head_of, write_report
 
 CSV_BYTES: Final = 16 << 20
 ORDER: Final = "order.json"

@@ -18,10 +18,10 @@ from contract.verdict import CaseResult
 from kernels.problem import Case
 from worker.arena import HostPiece
 from worker.blame import Failure, blame
-from worker.compile_report import REGION_BYTES, TEXT_BYTES, read_report
 from worker.ncu import MOST_KERNELS
 from worker.protocol import Status
 from worker.runner_process import Answered, End, RunnerProcess
+from worker.tool_report import REGION_BYTES, TEXT_BYTES, read_report
 
 log = logging.getLogger("halfbyte.judge")
 

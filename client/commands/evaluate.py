@@ -16,6 +16,7 @@ from client.option_groups import grouped
 from client.options import Device, File, Json, Mode, Name, Problem, Seed, Service, Sizes
 from client.terminal import console, plain
 from client.watch import follow
+from client.wire import CaseRequest
 from client.words import KERNELS, TARGETS, beginning
 
 Kernel = Annotated[
@@ -65,12 +66,8 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Evaluate a kernel file, on the official cases where no sizes are given."""
-    config, source = load(), read(file)
-    asked = asked_of(file, source, config, problem=problem, device=device, mode=mode)
-    cases = sizes.chosen(seed)
-    with service.client(config, name) as client:
-        job = client.submit_file(source, file.name, cases, **asked)
-        raise typer.Exit(follow(client, job, as_json))
+    asked = {"problem": problem, "device": device, "mode": mode}
+    raise typer.Exit(_sent(file, sizes.chosen(seed), asked, service, name, as_json=as_json))
 
 
 @grouped
@@ -86,12 +83,8 @@ def profile(
     as_json: Json = False,
 ) -> None:
     """Profile a kernel file on a GPU: what each of its kernels takes, and what holds it back."""
-    config, source = load(), read(file)
-    asked = asked_of(file, source, config, problem=problem, device=device, mode="profile")
-    cases = sizes.chosen(seed)
-    with service.client(config, name) as client:
-        job = client.submit_file(source, file.name, cases, **asked)
-        raise typer.Exit(follow(client, job, as_json))
+    asked = {"problem": problem, "device": device, "mode": "profile"}
+    raise typer.Exit(_sent(file, sizes.chosen(seed), asked, service, name, as_json=as_json))
 
 
 @grouped
@@ -112,6 +105,23 @@ def compile_kernels(
     with service.client(config, name) as client:
         job = client.compile_file(source, file.name, cases, target or (), asked["problem"])
         raise typer.Exit(follow(client, job, as_json))
+
+
+def _sent(
+    file: Path,
+    cases: list[CaseRequest],
+    typed: dict[str, str | None],
+    service: Service,
+    name: str | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Submit a file, follow its job to the end, and return the exit code."""
+    config, source = load(), read(file)
+    asked = asked_of(file, source, config, **typed)
+    with service.client(config, name) as client:
+        job = client.submit_file(source, file.name, cases, **asked)
+        return follow(client, job, as_json)
 
 
 def asked_of(

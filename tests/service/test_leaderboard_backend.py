@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from standardwebhooks import Webhook
+from standardwebhooks import Webhook, WebhookVerificationError
 
 from contract.ranked_feed import RankedFeed
 from contract.results import Results
@@ -67,5 +67,5 @@ async def test_a_knock_is_verified_and_old_ones_lead_to_nothing(shown, http, que
         assert await to_thread(knocked, reader, counting, 0, body.encode(), headers) == 1
         assert list(counting) == [entry.job]
         assert knocked(None, counting, 1, body.encode(), headers) == 1  # asks nothing
-        with pytest.raises(Exception, match="signature"):
+        with pytest.raises(WebhookVerificationError, match="signature"):
             knocked(None, counting, 0, body.encode() + b" ", headers)

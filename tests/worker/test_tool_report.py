@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from worker.compilation import Report
-from worker.compile_report import (
+from worker.tool_report import (
     JOB_BYTES,
     REGION_BYTES,
     TEXT_BYTES,
