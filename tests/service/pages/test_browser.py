@@ -75,6 +75,12 @@ async def fits(page: Page) -> None:
     """Nothing has to be scrolled sideways but what scrolls by itself."""
     wide = await page.evaluate("document.documentElement.scrollWidth")
     assert wide <= page.viewport_size["width"], page.url
+    out_of_a_card = await page.evaluate(
+        "[...document.querySelectorAll('.card')]"
+        ".filter(each => each.scrollWidth > each.clientWidth)"
+        ".map(each => each.innerText.slice(0, 40))"
+    )
+    assert out_of_a_card == [], page.url
 
 
 async def test_a_file_is_submitted_watched_and_its_verdict_seen(browser, http, queue: JobQueue):
@@ -174,6 +180,17 @@ async def test_signing_in_and_out(browser, queue_settings, queue, keys):
         await page.get_by_role("button", name="Sign out").click()
         await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
         assert await page.context.cookies() == []
+
+
+async def test_a_table_of_jobs_stays_in_its_card(browser, http, queue):
+    """At every width: beside the form there is less room than on a screen half as wide."""
+    await ranked(queue, "a-name-of-twenty-one", 1234.5)
+    await finished(queue, hostile())
+    await finished(queue, in_turns(0.93, "faster"))
+    for width in (390, 641, 800, 961, 1100, 1280, 1440):
+        async with window(browser, http, width) as page:
+            await page.goto("/")
+            await fits(page)
 
 
 @pytest.mark.slow
