@@ -65,6 +65,8 @@ class Worker:
 
     def stop(self) -> None:
         """Take no further job, and give the running one its grace."""
+        if not self._stopping.is_set():
+            log.info("stopping", extra={"worker": self._info.id})
         self._stopping.set()
         self._describe(state=WorkerState.DRAINING)
 
@@ -80,6 +82,7 @@ class Worker:
             await self._judge.close()
             with suppress(QueueUnavailable):
                 await self._queue.goodbye(self._info.id)
+            log.info("stopped", extra={"worker": self._info.id})
 
     async def _work(self) -> None:
         failures = 0
@@ -113,6 +116,8 @@ class Worker:
             self._unfit, self._unfit_starts = None, 0
             self._info = introduced(self._info, ready, self._settings)
             self._describe(WorkerState.IDLE)
+            known = self._info.model_dump(include={"device", "sandbox_level"})
+            log.info("ready", extra={"worker": self._info.id, **known})
 
     async def _unless_stopped(self, work: Coroutine[object, object, T]) -> T | None:
         """Return what a coroutine returns; cancel it, and return None, once we are to stop."""
@@ -154,7 +159,7 @@ class Worker:
 
     async def _attempt(self, lease: Lease) -> None:
         """See one attempt through."""
-        fields = {"job_id": lease.job.id, "attempt": lease.attempt}
+        fields = {"job": lease.job.id, "attempt": lease.attempt}
         log.info("claimed", extra=fields)
         self._describe(WorkerState.BUSY, lease.job.id)
         judging = asyncio.create_task(self._judged(lease))
@@ -220,7 +225,7 @@ class Worker:
             except LeaseLost:
                 return Abandoned.LOST
             except QueueUnavailable as error:
-                log.warning("not renewed: %s", error, extra={"job_id": lease.job.id})
+                log.warning("not renewed: %s", error, extra={"job": lease.job.id})
 
     async def _cancelled(self, lease: Lease) -> Abandoned:
         await self._queue.cancelled(lease)

@@ -99,3 +99,24 @@ async def test_a_device_that_fails_its_proof_leaves_the_pool_and_says_why(
 
     assert await wait_until(unfit, "the worker says so", 10) == ["the device multiplies wrongly"]
     assert (await queue.get(following.id)).state == JobState.QUEUED
+
+
+async def test_its_log_tells_when_it_is_ready_what_it_did_and_when_it_went(
+    queue: JobQueue, worker: Part
+) -> None:
+    job = await queue.submit(lasting(0), "me")
+    await queue.wait(job.id, 30)
+    (told,) = await queue.workers()
+    worker.ask_to_end()
+    assert worker.exit_code(30) == 0
+    lines = [line.split(" halfbyte.worker: ")[-1] for line in worker.log.read_text().splitlines()]
+    assert lines[0] == (
+        f'ready worker="{told.id}" device="{told.device}" sandbox_level={told.sandbox_level}'
+    )
+    # The job has ended for us before the worker is through with it: the two may change places.
+    assert sorted(lines[1:4]) == [
+        f'claimed job="{job.id}" attempt=1',
+        f'done job="{job.id}" attempt=1',
+        f'stopping worker="{told.id}"',
+    ]
+    assert lines[4:] == [f'stopped worker="{told.id}"']
