@@ -99,5 +99,7 @@ def redis_url_of(data: Path, redis_url: str | None) -> str:
         return redis_url
     running = DataDir(data).running()
     if running is None:
-        raise UsageError(f"no halfbyte up runs with its data in {data}; name a --redis URL")
+        raise UsageError(
+            f"no halfbyte up runs with its data in {data}; name its --data, or a --redis URL"
+        )
     return running["redis_url"]

@@ -84,7 +84,7 @@ def _profile(verdict: Verdict) -> Iterator[RenderableType]:
 
 def headed(word: str, style: str, sentence: str) -> Text:
     """Put a word before a sentence, once where the sentence begins with it."""
-    rest = sentence.removeprefix(word)
+    rest = sentence.removeprefix(word).removeprefix(word.replace("_", " "))
     between = ": " if rest == sentence else ""
     return Text.assemble((plain(word), style), between, _sentence(rest))
 

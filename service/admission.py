@@ -193,7 +193,9 @@ def _refuse_what_cannot_run(mode: Mode, device: str, workers: Sequence[WorkerInf
             f"operator allows it; the GPU workers here have level {', '.join(levels)}",
         )
     raise InvalidSubmission(
-        "mode", f"mode `{mode}` needs a GPU and is never emulated; no worker here has one"
+        "mode",
+        f"mode `{mode}` needs a GPU and is never emulated; no worker here has one "
+        "(mode `test` needs none)",
     )
 
 

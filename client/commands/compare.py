@@ -35,8 +35,9 @@ def compare(
 ) -> None:
     """Test two kernels, and time them in turns on one GPU. Exits with 1 where B is slower.
 
-    Exits with 0 where B is faster, and where there is no difference: under 1 % or 1.5 us, or
-    within the noise. A kernel that is wrong ends it with 1 as well.
+    Exits with 0 where B is faster, and where there is no difference:
+    under 1 % or 1.5 us, or within the noise. Where a kernel is wrong it
+    exits with 1 as well.
     """
     config, cases, asked = load(), sizes.chosen(seed), {"problem": problem, "device": device}
     candidates: list[CandidateRequest] = []

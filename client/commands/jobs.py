@@ -8,10 +8,10 @@ import typer
 
 from client.job_table import jobs_table
 from client.option_groups import grouped
-from client.options import JobId, Json, Mode, Service
+from client.options import JobId, Json, Service
 from client.terminal import console, plain, plain_lines
 from client.watch import follow, print_json, show
-from client.words import STATES, beginning
+from client.words import MODES, STATES, beginning
 
 State = Annotated[
     str | None,
@@ -64,14 +64,20 @@ def open_job(*, job: JobId, service: Service) -> None:
 def cancel(*, job: JobId, service: Service, as_json: Json = False) -> None:
     """Cancel a job, queued or running."""
     with service.client() as client:
-        show(client.cancel(job), as_json)
+        view = client.cancel(job)
+    show(view, as_json)
+    if view["state"] in ("finished", "failed"):
+        console(stderr=True).print("It had ended before: there was nothing to cancel.")
 
 
 @grouped
 def list_jobs(
     *,
     state: State = None,
-    mode: Mode = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(autocompletion=beginning(*MODES, "compare"), help="Jobs of this mode."),
+    ] = None,
     device: Annotated[
         str | None, typer.Option(help="Jobs that asked for it: any, cpu, H200, ...")
     ] = None,

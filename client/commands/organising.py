@@ -46,8 +46,10 @@ def delete_result(*, job: Job, reason: Reason, service: Service, as_json: Json =
 @grouped
 def window(
     *,
-    problem: Annotated[str, typer.Argument(autocompletion=beginning(*PROBLEMS))],
-    device: Annotated[str, typer.Option(help="Of which board: H200, ...")],
+    problem: Annotated[
+        str, typer.Argument(autocompletion=beginning(*PROBLEMS), help="Of which board.")
+    ],
+    device: Annotated[str, typer.Option(help="Of which of its boards: H200, ...")],
     opens: Annotated[
         str | None, typer.Option(metavar="TIME", help="From then on: 2026-12-01T12:00:00Z")
     ] = None,

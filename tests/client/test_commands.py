@@ -260,6 +260,13 @@ def test_cancel_shows_what_became_of_the_job(halfbyte, service):
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "cancelled")
 
 
+def test_cancel_says_that_a_job_had_ended_before(halfbyte, service):
+    service.tell("DELETE", ONE, Answer(200, finished()))
+    done = halfbyte("cancel", JOB, "--url", service.url)
+    assert (done.returncode, done.stdout[:6]) == (0, "passed")
+    assert done.stderr == "It had ended before: there was nothing to cancel.\n"
+
+
 def test_cancelling_a_job_that_is_not_there_is_refused(halfbyte, service):
     service.tell("DELETE", ONE, problem(404, f"there is no job {JOB}"))
     done = halfbyte("cancel", JOB, "--url", service.url)

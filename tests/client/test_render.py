@@ -61,6 +61,12 @@ def test_what_the_summary_says_is_not_said_twice():
     assert text.count("row 1") == 1
 
 
+def test_an_outcome_of_two_words_is_not_said_twice():
+    summary = "timed out in case 0 (0 of 1 case passed): no answer within 30 s (call_limit)"
+    text = text_of(finished("timed_out", summary=summary))
+    assert text.startswith("timed_out in case 0 (0 of 1 case passed): no answer within 30 s")
+
+
 def test_a_flood_of_wrong_cases_is_counted():
     wrong = [case(index=i, outcome="crashed", message=f"bang {i}") for i in range(64)]
     text = text_of(finished("crashed", summary="crashed", cases=wrong))

@@ -204,4 +204,4 @@ def test_one_more_worker_finds_the_redis_of_a_running_up(up, environment):
 def test_a_worker_without_a_redis_is_a_usage_error(halfbyte, tmp_path):
     done = halfbyte("worker", "--data", str(tmp_path))
     assert done.returncode == 2
-    assert f"no halfbyte up runs with its data in {tmp_path}; name a --redis URL" in done.stderr
+    assert f"no halfbyte up runs with its data in {tmp_path}; name its --data, or a" in done.stderr

@@ -142,7 +142,10 @@ async def test_a_comparison_is_refused_where_no_worker_has_a_gpu(http, queue: Jo
     await queue.heartbeat(worker("cpu"))
     field, message = await refusal(http, json={"a": {}, "b": {}})
     assert field == "mode"
-    assert message == "mode `compare` needs a GPU and is never emulated; no worker here has one"
+    assert message == (
+        "mode `compare` needs a GPU and is never emulated; no worker here has one "
+        "(mode `test` needs none)"
+    )
 
 
 async def test_a_job_of_one_file_cannot_be_a_comparison_nor_is_looked_at_as_one(http):
