@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kernels.problems import PROBLEMS
 from worker.blame import OUTCOMES, blame
 from worker.protocol import (
     ANSWER_BYTES,
@@ -52,7 +53,7 @@ def test_an_answer_arrives_as_it_was_sent(answer: Answer) -> None:
         assert arrived.text == answer.text.encode(errors="replace").decode()
 
 
-@given(st.builds(Job, U64, U64, U32, st.booleans()))
+@given(st.builds(Job, U64, U64, U32, st.booleans(), st.sampled_from(sorted(PROBLEMS))))
 def test_a_job_arrives_as_it_was_sent(job: Job) -> None:
     assert len(job.pack()) == JOB_BYTES
     assert Job.unpack(job.pack()) == job
