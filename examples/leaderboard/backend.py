@@ -2,11 +2,14 @@
 
     HALFBYTE_URL=http://127.0.0.1:8000 HALFBYTE_KEY=hb_... WEBHOOK_SECRET=whsec_... \\
         python examples/leaderboard/backend.py results.db 9000
-    halfbyte admin webhook http://THIS_HOST:9000/hook
+    halfbyte admin webhook https://board.example/hook
     curl localhost:9000/nvfp4_group_gemm/H200
 
 It reads the feed when it starts and whenever it is knocked at, from where it was. A key of role
 `read` is enough; the secret is `halfbyte admin callback-secret NAME` of who registers the webhook.
+
+It listens on loopback, for a proxy in front of it. To try it without one, beside the service, start
+that with HALFBYTE_SERVICE_CALLBACK_PRIVATE=true and register http://127.0.0.1:9000/hook.
 """
 
 import json
@@ -149,6 +152,8 @@ def handler_of(backend: Backend, secret: str) -> type[BaseHTTPRequestHandler]:
 
 def main() -> None:
     """Catch up, print the address, and serve for ever."""
+    if len(sys.argv) != 3 or not {"HALFBYTE_URL", "WEBHOOK_SECRET"} <= os.environ.keys():
+        sys.exit(__doc__)
     path, port = sys.argv[1:]
     key = os.environ.get("HALFBYTE_KEY")
     headers = {"Authorization": f"Bearer {key}"} if key else {}

@@ -114,3 +114,12 @@ async def test_a_backend_elsewhere_has_our_board_whatever_happens_to_it_and_to_u
             await ranked(queue, "ann", 0.01)
             await contest.boards_are_the_same(theirs)
     await queue.close()
+
+
+def test_without_what_it_needs_it_says_how_it_is_started() -> None:
+    done = subprocess.run(
+        [sys.executable, PROGRAM], env={}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "python examples/leaderboard/backend.py results.db 9000" in done.stderr
+    assert "Traceback" not in done.stderr
