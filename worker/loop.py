@@ -62,6 +62,7 @@ class Worker:
         self._unfit_starts = 0
         self._described = asyncio.Event()
         """The first judge is up, or has said why it is not."""
+        self._beating = asyncio.Lock()
 
     def stop(self) -> None:
         """Take no further job, and give the running one its grace."""
@@ -76,7 +77,8 @@ class Worker:
         try:
             await self._work()
         finally:
-            heart.cancel()
+            async with self._beating:  # a beat that is cut off may reach Redis after the goodbye
+                heart.cancel()
             with suppress(asyncio.CancelledError):
                 await heart
             await self._judge.close()
@@ -135,8 +137,9 @@ class Worker:
         await self._described.wait()
         while True:
             try:
-                if await self._queue.heartbeat(self._info):
-                    self.stop()
+                async with self._beating:
+                    if await self._queue.heartbeat(self._info):
+                        self.stop()
                 await self._queue.reap()
             except QueueUnavailable as error:
                 log.warning("no heartbeat: %s", error)

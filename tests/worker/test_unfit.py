@@ -3,6 +3,8 @@
 Queue and loop are real; the judge is scripted, and pauses are noted instead of waited for.
 """
 
+import asyncio
+
 import pytest
 
 from contract.job import WorkerInfo, WorkerState
@@ -68,4 +70,24 @@ async def test_pauses_between_starts_get_longer_up_to_a_minute(
     fit = worker.first_idle
     assert (fit.device, fit.serves, fit.sandbox_level) == ("H200", ("H200", "any"), 2)
     assert (fit.gpu, fit.reason, fit.ranked) == ("NVIDIA H200", None, True)
+    assert await queue.workers() == []
+
+
+async def test_a_beat_that_is_under_way_does_not_come_behind_the_goodbye(
+    queue: JobQueue, queue_settings: QueueSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once, beats = queue.heartbeat, []
+
+    async def arriving(info: WorkerInfo) -> bool:
+        await asyncio.sleep(0.05)
+        return await at_once(info)
+
+    async def sent(info: WorkerInfo) -> bool:
+        beats.append(asyncio.create_task(arriving(info)))
+        return await asyncio.shield(beats[-1])  # what was sent arrives, whoever gives up waiting
+
+    monkeypatch.setattr(queue, "heartbeat", sent)
+    await NotedWorker(queue, 3, queue_settings).run()
+    assert beats
+    await asyncio.gather(*beats)
     assert await queue.workers() == []
