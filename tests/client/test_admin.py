@@ -36,4 +36,4 @@ def test_a_key_is_made_with_the_redis_that_is_named(halfbyte, redis_server):
 def test_without_a_running_up_and_a_redis_it_says_what_is_missing(halfbyte, tmp_path):
     done = halfbyte("admin", "key", "list", "--data", str(tmp_path))
     assert done.returncode == 2
-    assert "name a --redis URL" in done.stderr
+    assert "a --redis URL" in done.stderr
