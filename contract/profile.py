@@ -45,7 +45,7 @@ class ProfiledKernel(BaseModel):
     gbytes_per_s: float | None = None
     """To and from device memory."""
     tensor_pipe: float | None = None
-    """Share of its peak that the busiest tensor pipe reached."""
+    """Share of the duration in which tensor cores work, on average over all SMs."""
 
 
 class Profile(BaseModel):

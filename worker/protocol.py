@@ -7,7 +7,11 @@ candidate is blamed for, the values are read from the arena, and a `token` that 
 out breaks the protocol. Descriptors sent by a runner are never received.
 """
 
+import array
+import socket
 import struct
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Self
@@ -17,6 +21,8 @@ TEXT_BYTES: Final = 3072
 LONGEST_US: Final = 1e10
 """No call is allowed to take this long, and sums of such durations stay finite."""
 NAME_BYTES: Final = 64
+DESCRIPTORS: Final = 3
+"""What comes with a `Job` or an `Order`."""
 _JOB: Final = struct.Struct(f"<IQQI?{NAME_BYTES}s")
 _ORDER: Final = struct.Struct("<IQQ")
 _CALL: Final = struct.Struct("<IQQQI")
@@ -187,3 +193,12 @@ def shorten(text: bytes, limit_bytes: int) -> bytes:
     mark = f"\n... {len(text) - limit_bytes} bytes and more left out ...\n".encode()
     keep = (limit_bytes - len(mark)) // 2
     return text[:keep] + mark + text[-keep:]
+
+
+def receive_with_descriptors(judge: socket.socket, size_bytes: int) -> tuple[bytes, Sequence[int]]:
+    """Wait for a `Job` or an `Order`; exit where the judge is gone before there is one."""
+    space = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
+    record, ancillary, _, _ = judge.recvmsg(size_bytes, space)
+    if not record:
+        sys.exit(0)
+    return record, array.array("i", ancillary[0][2])

@@ -15,7 +15,6 @@ Theory of operation
     arena, its own clock and the exit status.
 """
 
-import array
 import gc
 import importlib.util
 import os
@@ -37,7 +36,15 @@ from worker.arena import Place, Slot, attach, read_layout
 from worker.competition import provide
 from worker.control import ControlPage
 from worker.process_tree import die_with_parent
-from worker.protocol import CALL_BYTES, JOB_BYTES, Answer, Call, Job, Status
+from worker.protocol import (
+    CALL_BYTES,
+    JOB_BYTES,
+    Answer,
+    Call,
+    Job,
+    Status,
+    receive_with_descriptors,
+)
 from worker.review import flags, to_text
 from worker.traces import print_traceback, trace
 
@@ -55,7 +62,6 @@ COMPILER_WORDS: Final = (
     "nvcc",
 )
 TOUCHES: Final = 3
-DESCRIPTORS: Final = 3
 MEMORY_WORDS: Final = (
     "can't allocate memory",
     "CUDA out of memory",
@@ -88,7 +94,8 @@ def main() -> None:
     else:
         torch.zeros(1, device="cuda")  # the context is made before anybody waits for it
     judge.send(Answer(0, Status.READY).pack())
-    job, descriptors = receive_job(judge)
+    record, descriptors = receive_with_descriptors(judge, JOB_BYTES)
+    job = Job.unpack(record)
     host_fd, device_fd, source_fd = descriptors
     mapping, host = attach(host_fd, job.host_bytes)
     if emulated:
@@ -118,15 +125,6 @@ def main() -> None:
         layout = read_layout(problem, mapping, call.host_offset, call.groups)
         slot = Slot.over(host, device, place, layout)
         judge.send(run_call(candidate, call.token, slot, control, stopwatch).pack())
-
-
-def receive_job(judge: socket.socket) -> tuple[Job, Sequence[int]]:
-    """Wait for the job and its descriptors: host piece, device piece, source."""
-    space = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
-    record, ancillary, _, _ = judge.recvmsg(JOB_BYTES, space)
-    if not record:
-        sys.exit(0)
-    return Job.unpack(record), array.array("i", ancillary[0][2])
 
 
 def import_candidate(source: bytes, problem: Problem) -> tuple[Answer, Candidate | None]:

@@ -71,11 +71,8 @@ def window(
             found = client.set_window(problem, device, opens, closes)
         else:
             found = client.window(problem, device)
-    if as_json:
-        print_json(found)
-    else:
-        where = f"{found['problem']} on {found['device']}"
-        console().print(plain(f"{where} {window_sentence(found)}"))
+    where = f"{found['problem']} on {found['device']}"
+    _show(found, f"{where} {window_sentence(found)}", as_json)
 
 
 @grouped
@@ -96,19 +93,21 @@ def webhook(
             client.unset_webhook()
             return
         hook = client.set_webhook(address) if address else client.webhook()
-    if as_json:
-        print_json(hook)
-    else:
-        said = f"{hook['url']}, signed for {hook['name']}, since {when(hook['since'])}"
-        console().print(plain(said))
+    said = f"{hook['url']}, signed for {hook['name']}, since {when(hook['since'])}"
+    _show(hook, said, as_json)
 
 
 def _decided(what: str, result: HistoryResult, as_json: bool) -> None:
-    if as_json:
-        print_json(result)
-        return
     score = microseconds(result["geomean_us"])
-    console().print(plain(f"{what}: {result['owner']}, {score} us on {result['device']}"))
+    _show(result, f"{what}: {result['owner']}, {score} us on {result['device']}", as_json)
+
+
+def _show(answer: Mapping[str, object], sentence: str, as_json: bool) -> None:
+    """Print what the service answered, whole or in a sentence."""
+    if as_json:
+        print_json(answer)
+    else:
+        console().print(plain(sentence))
 
 
 COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
