@@ -17,6 +17,7 @@ from contract.settings import QueueSettings
 from service.app import create_app
 from service.settings import ServiceSettings
 from tests.redis_server import RedisServer
+from tests.service.popcorn_cli import PopcornCli
 
 
 def _server(
@@ -94,3 +95,9 @@ class Keys:
 @pytest.fixture
 def keys(queue: JobQueue) -> Keys:
     return Keys(KeyStore(queue.store))
+
+
+@pytest.fixture
+def cli(http: httpx.AsyncClient) -> PopcornCli:
+    """The client of a service without keys, whose user has registered nowhere."""
+    return PopcornCli(f"{str(http.base_url).rstrip('/')}/popcorn", cli_id="me")

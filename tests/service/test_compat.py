@@ -10,7 +10,7 @@ from contract.submission import Mode
 from contract.verdict import VERDICT
 from service.compat.cases import combined_seed
 from service.compat.routes import end_of
-from tests.service.test_popcorn import H200, ranked
+from tests.service.popcorn_jobs import H200, ranked
 from tests.service.workers import HONEST, timed, wrong_everywhere
 
 TASK = "nvfp4_group_gemm"

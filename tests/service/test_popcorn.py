@@ -5,20 +5,15 @@ import json
 import re
 from types import SimpleNamespace
 
-import httpx
 import pytest
 
-from contract.errors import LeaseLost, QueueUnavailable
-from contract.job import Fault, Progress, WorkerInfo
-from contract.keys import Role
+from contract.errors import QueueUnavailable
+from contract.job import Fault, Progress
 from contract.leaderboard import Leaderboards
 from contract.queue import JobQueue
-from contract.results import Results
-from contract.verdict import VERDICT, Passed
-from service.access import Caller
+from contract.verdict import VERDICT
 from service.popcorn import patience
 from service.popcorn.routes_stream import told_of
-from service.popcorn.routes_submissions import forget
 from service.settings import ServiceSettings
 from tests.contract.examples import submission
 from tests.service.conftest import serving
@@ -30,44 +25,8 @@ from tests.service.popcorn_cli import (
     form_of,
     printed,
 )
-from tests.service.workers import HERE, timed, unfit, worker, wrong_everywhere
-
-BOARD = "nvfp4_group_gemm"
-H200 = WorkerInfo(
-    id="w1",
-    pid=1,
-    host="here",
-    device="H200",
-    serves=("H200", "sm_90", "any"),
-    python="3.11",
-    sandbox_level=2,
-    ranked=True,
-)
-
-
-@pytest.fixture
-def cli(http: httpx.AsyncClient) -> PopcornCli:
-    """The client of a service without keys, whose user has registered nowhere."""
-    return PopcornCli(f"{str(http.base_url).rstrip('/')}/popcorn", cli_id="me")
-
-
-async def judged(queue, verdict, on: WorkerInfo = H200) -> str:
-    """Claim the next job as a worker that lives, and end it with a verdict."""
-    lease = await queue.claim(on, wait_s=10)
-    assert lease is not None
-    await queue.finish(lease, verdict)
-    return lease.job.id
-
-
-def ranked() -> Passed:
-    """A verdict on the ten tests and four benchmarks of a ranked job."""
-    (case,) = timed().cases
-    tests = tuple(case.model_copy(update={"index": i, "timing": None}) for i in range(10))
-    benchmarks = tuple(case.model_copy(update={"index": 10 + i}) for i in range(4))
-    here = HERE.model_copy(update={"device": "H200", "gpu": "NVIDIA H200"})
-    return timed().model_copy(
-        update={"cases": tests + benchmarks, "environment": here, "sandbox_level": 2}
-    )
+from tests.service.popcorn_jobs import BOARD, H200, judged, ranked
+from tests.service.workers import timed, unfit, worker, wrong_everywhere
 
 
 async def test_boards_are_listed_without_seeds(cli, queue):
@@ -298,68 +257,6 @@ async def test_a_form_without_the_file_is_refused_in_words(cli):
         f"/submission/{BOARD}/any/test",
         form=(content_type, f"--{boundary}--\r\n".encode()),
     )
-    assert answer.status_code == 422
-    assert isinstance(answer.json()["detail"], str)
-
-
-async def test_submissions_are_listed_shown_and_deleted(cli, queue):
-    numbers = [await cli.accepted(BOARD, "any", "test", filename=f"k{i}.py") for i in range(3)]
-    await judged(queue, timed())
-    listed = await cli.json("GET", f"/user/submissions?leaderboard={BOARD.upper()}&limit=2")
-    assert [item["id"] for item in listed] == numbers[:0:-1]
-    assert listed[0]["file_name"] == "k2.py"
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", listed[0]["submission_time"])
-    shown = await cli.json("GET", f"/user/submissions/{numbers[0]}")
-    assert (shown["id"], shown["code"], shown["user_id"]) == (
-        numbers[0],
-        FILE.decode(),
-        "anonymous",
-    )
-    assert shown["leaderboard_name"] == BOARD
-    deleted = await cli.json("DELETE", f"/user/submissions/{numbers[0]}")
-    assert deleted["status"] == "ok"
-    with pytest.raises(ApplicationError, match="404"):
-        await cli.json("GET", f"/user/submissions/{numbers[0]}")
-    listed = await cli.json("GET", f"/user/submissions?leaderboard={BOARD}&limit=50")
-    assert [item["id"] for item in listed] == numbers[:0:-1]
-
-
-async def test_a_deleted_submission_leaves_the_leaderboard(cli, queue):
-    number = await cli.accepted(BOARD, "any", "leaderboard")
-    await judged(queue, ranked())
-    assert len((await Leaderboards(queue.store).page(BOARD, "H200")).entries) == 1
-    await cli.json("DELETE", f"/user/submissions/{number}")
-    assert (await Leaderboards(queue.store).page(BOARD, "H200")).entries == []
-
-
-async def test_what_ends_while_it_is_deleted_enters_no_leaderboard(cli, queue, monkeypatch):
-    await cli.accepted(BOARD, "any", "leaderboard")
-    lease = await queue.claim(H200, wait_s=10)
-    withdraw = Results.withdraw
-
-    async def and_then_it_ends(*arguments):
-        await withdraw(*arguments)
-        with pytest.raises(LeaseLost):
-            await queue.finish(lease, ranked())
-
-    monkeypatch.setattr(Results, "withdraw", and_then_it_ends)
-    await forget(queue, lease.job, Caller("anonymous", Role.SUBMIT))
-    assert (await Leaderboards(queue.store).page(BOARD, "H200")).entries == []
-
-
-@pytest.mark.parametrize("path", ["0", "-1", "999", "1" * 40])
-async def test_a_number_that_no_submission_has_is_not_found(cli, path):
-    answer = await cli.request("GET", f"/user/submissions/{path}")
-    assert answer.status_code == 404
-    assert isinstance(answer.json()["detail"], str)
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["/user/submissions/me", f"/user/submissions?leaderboard={BOARD}&limit=0", "/auth/init"],
-)
-async def test_wrong_parameters_are_told_in_one_string(cli, path):
-    answer = await cli.request("GET", path)
     assert answer.status_code == 422
     assert isinstance(answer.json()["detail"], str)
 

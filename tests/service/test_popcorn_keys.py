@@ -11,7 +11,7 @@ from contract.results import Results
 from service.popcorn.routes import admin, boards, profiler, stream, submissions
 from tests.service.conftest import serving
 from tests.service.popcorn_cli import ApplicationError, PopcornCli
-from tests.service.test_popcorn import H200, judged, ranked
+from tests.service.popcorn_jobs import H200, judged, ranked
 from tests.service.workers import finish_next, timed
 
 BOARD = "nvfp4_group_gemm"

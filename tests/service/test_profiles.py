@@ -6,23 +6,17 @@ import io
 import re
 import zipfile
 
-import httpx
 import pytest
 
 from contract.problem import PROBLEMS
 from contract.profile import CompiledKernel, Profile, ProfiledKernel
 from contract.verdict import Passed
-from tests.service.popcorn_cli import FILE, ApplicationError, PopcornCli, form_of
-from tests.service.test_popcorn import BOARD, H200
+from tests.service.popcorn_cli import FILE, ApplicationError, form_of
+from tests.service.popcorn_jobs import BOARD, H200
 from tests.service.workers import HERE, timed, worker, wrong_everywhere
 
 CASE = "m: [16]; n: [16]; k: [16]; g: 1"
 PTX = "sm_100a-0-gemm.ptx"
-
-
-@pytest.fixture
-def cli(http: httpx.AsyncClient) -> PopcornCli:
-    return PopcornCli(f"{str(http.base_url).rstrip('/')}/popcorn", cli_id="me")
 
 
 def compiled(name: str = "gemm") -> Passed:

@@ -9,7 +9,7 @@ from contract.keys import Role
 from tests.contract.ranked import GPU_WORKER, PROBLEM, ranked, timed
 from tests.service.conftest import serving
 from tests.service.pages.test_pages import page_at
-from tests.service.popcorn_cli import ApplicationError, PopcornCli
+from tests.service.popcorn_cli import ApplicationError
 from tests.service.test_errors import problem_in
 from tests.service.workers import HONEST, wrong_everywhere
 
@@ -125,8 +125,7 @@ async def test_a_job_that_passed_and_has_no_place_says_why(http, queue):
         assert "Not on the leaderboard" not in await page_at(http, f"/jobs/{each.id}")
 
 
-async def test_popcorn_cli_is_shown_the_deadline_and_told_when_it_is_over(http):
-    cli = PopcornCli(f"{str(http.base_url).rstrip('/')}/popcorn", cli_id="me")
+async def test_popcorn_cli_is_shown_the_deadline_and_told_when_it_is_over(http, cli):
     assert {each["deadline"] for each in await cli.json("GET", "/leaderboards")} == {None}
     await http.put(WINDOW, json=OVER)
     await http.put(f"{BOARD}/window?device=B200", json={"opens_at": OVER["opens_at"]})

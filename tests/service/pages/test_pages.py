@@ -16,7 +16,7 @@ from service.pages.words import STAGES, rest
 from service.settings import ServiceSettings
 from tests.service.conftest import serving
 from tests.service.pages.found import FILE, HOSTILE, V1, V2, clocked, finished, hostile, worker
-from tests.service.test_popcorn import H200
+from tests.service.popcorn_jobs import H200
 from tests.service.workers import wrong_everywhere
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
