@@ -36,24 +36,34 @@ def no_json(answer: httpx.Response) -> ServiceFailed:
 def unreachable(url: str, error: httpx.TransportError) -> Unreachable:
     """Return the error for a connection that came to nothing, in words."""
     for cause in _chain(error):
+        hint = START
         match cause:
             case ssl.SSLCertVerificationError():
-                said = f"its certificate is not trusted: {cause.verify_message}"
-                return Unreachable(url, said, TRUST)
+                said, hint = f"its certificate is not trusted: {cause.verify_message}", TRUST
             case ssl.SSLError():
-                said = (cause.reason or str(cause)).lower().replace("_", " ")
-                return Unreachable(url, f"no TLS connection: {said}", NO_TLS)
+                reason = (cause.reason or str(cause)).lower().replace("_", " ")
+                said, hint = f"no TLS connection: {reason}", NO_TLS
             case socket.gaierror():
-                return Unreachable(url, f"no such host: {cause.strerror}", START)
+                said = f"no such host: {cause.strerror}"
             case TimeoutError():
-                return Unreachable(url, "it took too long", START)
+                said = "it took too long"
+            case ConnectionRefusedError():
+                said = "nothing listens there"
             case OSError() if cause.strerror:
-                return Unreachable(url, cause.strerror, START)
+                said = cause.strerror
+            case _:
+                continue
+        return Unreachable(url, said, hint)
     return Unreachable(url, str(error) or type(error).__name__, START)
 
 
-def is_hopeless(error: httpx.TransportError) -> bool:
-    """Whether trying again cannot help: what is there does not become another thing."""
+def is_hopeless(error: httpx.TransportError, *, met: bool) -> bool:
+    """Whether trying again cannot help: what is there does not become another thing.
+
+    Nor does a service come up by itself where there was none; one that was `met` before may.
+    """
+    if isinstance(error, httpx.ConnectError) and not met:
+        return True
     return any(isinstance(cause, ssl.SSLError) for cause in _chain(error))
 
 

@@ -1,7 +1,8 @@
 """One connection to a service: the key, patience with it, and errors as they are raised.
 
 Reads are tried again while there is no answer, or the service says 503; so are submissions, which
-carry an Idempotency-Key of the client's own making: however often one arrives, it is one job.
+carry an Idempotency-Key of the client's own making: however often one arrives, it is one job. Where
+nothing could be connected to from the start there is nothing to wait for: that is told at once.
 """
 
 import logging
@@ -46,6 +47,8 @@ class Transport:
         """
         self.url = url.rstrip("/")
         self._patience_s = patience_s
+        self._met = False
+        """Whether anything has answered here yet."""
         try:
             parsed = httpx.URL(self.url)
         except httpx.InvalidURL as error:
@@ -88,11 +91,13 @@ class Transport:
             error: ApiError | Unreachable
             try:
                 answer = self._http.send(request)
+                self._met = True
                 if answer.is_success:
                     return answer
                 error, pause_s = error_of(answer), retry_after_s(answer)
             except httpx.TransportError as cause:
-                error, pause_s = unreachable(self.url, cause), None if is_hopeless(cause) else 0.0
+                hopeless = is_hopeless(cause, met=self._met)
+                error, pause_s = unreachable(self.url, cause), None if hopeless else 0.0
             now = time.monotonic()
             if pause_s is None or now + pause_s > (patience_ends or now + self._patience_s):
                 raise error

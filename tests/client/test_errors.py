@@ -71,7 +71,7 @@ def test_a_certificate_that_is_not_trusted_says_how_to_trust_it():
     cause.verify_message = "self-signed certificate"
     error = httpx.ConnectError("x")
     error.__cause__ = cause
-    assert is_hopeless(error)
+    assert is_hopeless(error, met=True)
     assert said(unreachable("https://h", error)).splitlines() == [
         "no answer from https://h: its certificate is not trusted: self-signed certificate",
         "SSL_CERT_FILE=CA.pem has the client trust another authority.",
@@ -81,7 +81,7 @@ def test_a_certificate_that_is_not_trusted_says_how_to_trust_it():
 @pytest.mark.parametrize(
     ("cause", "words"),
     [
-        (ConnectionRefusedError(111, "Connection refused"), "Connection refused"),
+        (ConnectionRefusedError(111, "Connection refused"), "nothing listens there"),
         (TimeoutError(), "it took too long"),
         (None, "Server disconnected"),
     ],
@@ -89,7 +89,7 @@ def test_a_certificate_that_is_not_trusted_says_how_to_trust_it():
 def test_no_answer_is_told_in_words(cause, words):
     error = httpx.RemoteProtocolError("Server disconnected")
     error.__cause__ = cause
-    assert not is_hopeless(error)
+    assert not is_hopeless(error, met=False)
     told = said(unreachable("http://h", error))
     assert told.startswith(f"no answer from http://h: {words}\nStart a service here")
 
