@@ -6,6 +6,7 @@ from urllib.parse import quote
 from client.transport import Transport
 from client.wire_service import (
     BoardWindow,
+    ChangedWindow,
     History,
     HistoryResult,
     Leaderboard,
@@ -56,17 +57,17 @@ class LeaderboardClient(Transport):
         device: str,
         opens_at: str | None = None,
         closes_at: str | None = None,
-    ) -> BoardWindow:
-        """Have a board take what is sent in a window only; times as in RFC 3339."""
+    ) -> ChangedWindow:
+        """Have a board take what was and is sent in a window only; times as in RFC 3339."""
         bounds = {"opens_at": opens_at, "closes_at": closes_at}
         where = {"device": device}
         request = self._http.build_request(
             "PUT", self._at(problem, "/window"), params=where, json=bounds
         )
-        return cast(BoardWindow, self._json(request))
+        return cast(ChangedWindow, self._json(request))
 
     def unset_window(self, problem: str, device: str) -> None:
-        """Have a board take what is sent at any time."""
+        """Have a board take what was and is sent at any time."""
         where = {"device": device}
         self._send(self._http.build_request("DELETE", self._at(problem, "/window"), params=where))
 

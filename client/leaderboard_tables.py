@@ -7,7 +7,7 @@ from rich.text import Text
 
 from client.tables import table_of_words
 from client.terminal import plain
-from client.wire_service import Board, Entry, HistoryResult, Window
+from client.wire_service import Board, ChangedWindow, Entry, HistoryResult, Window
 
 
 def boards_table(boards: Sequence[Board]) -> Table:
@@ -34,9 +34,11 @@ def entries_table(entries: Sequence[Entry]) -> Table:
 
 def history_table(results: Sequence[HistoryResult]) -> Table:
     """Return one row a result, the newest first."""
-    table = _table("sent (UTC)", "time us", "job", "disqualified")
+    table = _table("sent (UTC)", "time us", "job", "does not count")
     for each in results:
-        why = each["disqualified"]["reason"] if each["disqualified"] else ""
+        why = "" if each["counts"] else "sent outside of the window"
+        if each["disqualified"]:
+            why = f"disqualified: {each['disqualified']['reason']}"
         sent, score = when(each["created_at"]), microseconds(each["geomean_us"])
         table.add_row(*_texts(sent, score, each["job"], why))
     return table
@@ -46,7 +48,8 @@ def _table(*names: str) -> Table:
     table = table_of_words()
     for name in names:
         right = name in ("rank", "time us", "best us", "owners")
-        table.add_column(name, justify="right" if right else "left", no_wrap=name != "disqualified")
+        wraps = name == "does not count"
+        table.add_column(name, justify="right" if right else "left", no_wrap=not wraps)
     return table
 
 
@@ -65,6 +68,13 @@ def window_sentence(window: Window) -> str:
     bounds = (("from", window["opens_at"]), ("until", window["closes_at"]))
     said = " ".join(f"{word} {to_the_second(at)}" for word, at in bounds if at)
     return f"takes ranked jobs sent {said} UTC"
+
+
+def change_sentence(window: ChangedWindow) -> str:
+    """Say what a change of a window did, and what may not have been meant; empty: nothing."""
+    moved = (("now count", window["included"]), ("count no more", window["excluded"]))
+    said = [f"{how}: {results}" for how, results in moved if results]
+    return "; ".join((*said, window["hint"]) if window["hint"] else said)
 
 
 def microseconds(time_us: float) -> str:

@@ -63,6 +63,7 @@ class Disqualification(TypedDict):
 class HistoryResult(Result):
     """One of an owner's results."""
 
+    counts: bool
     disqualified: Disqualification | None
 
 
@@ -91,6 +92,14 @@ class BoardWindow(Window):
 
     problem: str
     device: str
+
+
+class ChangedWindow(BoardWindow):
+    """The window of a board as it was just set."""
+
+    included: int
+    excluded: int
+    hint: str | None
 
 
 class Leaderboard(TypedDict):

@@ -1,64 +1,21 @@
 """What an organiser opens and closes: the whole intake, the boards of a contest, and their windows.
 
-A board takes ranked jobs that were sent in its window: from its opening on, and before its
-deadline, by the clock of the queue. When a job is judged does not matter. A submit that no board
-takes is refused (SUBMIT); of one that may run on several devices, the board of the one it ran on
-decides once it has run (RANKING), by the window as it is then.
-
 Keys, under the prefix
     stopped     there while no job is accepted
     closed      set: problems whose boards are hidden
-    windows     hash: a window as JSON, times in ms, by PROBLEM:DEVICE
+    windows     see windows.py
 """
 
-import json
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
-from contract.errors import IntakeStopped, OutsideWindow
+from contract.errors import IntakeStopped
 from contract.prelude import PRELUDE
-from contract.records import time_from
+from contract.ranking import RANKING
 from contract.store import Store
+from contract.windows import BoardWindow, row_of, window_from
 
-_EPOCH = datetime.fromtimestamp(0, UTC)
-WINDOWS = """
-local function within_window(problem, device, at)
-  local row = redis.call('HGET', key('windows'), problem .. ':' .. device)
-  local window = row and cjson.decode(row) or {}
-  return at >= (window.opens_at or 0) and at < (window.closes_at or math.huge), row
-end
-
--- The boards that a ranked job may enter: those of the live workers that take it, else the one of
--- the device that it asks for.
-local function boards_of(line)
-  local boards, found = {}, false
-  for _, id in ipairs(redis.call('ZRANGE', key('workers'), 0, -1)) do
-    local info = redis.call('GET', key('worker', id))
-    local worker = info and cjson.decode(info)
-    for _, device in ipairs(worker and worker.ranked and worker.serves or {}) do
-      if line == 'ranked/' .. device then boards[worker.device], found = true, true end
-    end
-  end
-  if not found then boards[string.sub(line, 8)] = true end
-  return boards
-end
-
--- The windows that keep a ranked job out; nil where a board takes it.
-local function kept_out(problem, line)
-  if redis.call('EXISTS', key('windows')) == 0 then return nil end
-  local windows = {}
-  for device in pairs(boards_of(line)) do
-    local takes, row = within_window(problem, device, now)
-    if takes then return nil end
-    windows[#windows + 1] = {device, row}
-  end
-  return windows
-end
-"""
-"""Follows the prelude in a script."""
 _INTAKE = (
     PRELUDE
     + """
@@ -68,32 +25,48 @@ if given.open then redis.call('DEL', key('stopped')) else redis.call('SET', key(
 _STOPPED = PRELUDE + "return redis.call('EXISTS', key('stopped'))"
 _BOARD = PRELUDE + "redis.call(given.open and 'SREM' or 'SADD', key('closed'), given.problem)"
 _CLOSED = PRELUDE + "return redis.call('SMEMBERS', key('closed'))"
+_WINDOWS = PRELUDE + "return redis.call('HGETALL', key('windows'))"
 _OPEN_FOR = PRELUDE + "redis.call('HSET', key('windows'), given.board, given.window)"
 _ALWAYS = PRELUDE + "return redis.call('HDEL', key('windows'), given.board)"
-_WINDOWS = PRELUDE + "return redis.call('HGETALL', key('windows'))"
+_SETTLE = (
+    PRELUDE
+    + RANKING
+    + """
+local window, moved = window_of(given.problem, given.device), {included = 0, excluded = 0, all = 0}
+
+local function move(from, to, how, first, last)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', sent(given, from), first, last, 'LIMIT', 0,
+      given.most)) do
+    local at, disqualified = kept(id)
+    note(at, to)
+    moved.all = moved.all + 1
+    if not disqualified then
+      put(at, to)
+      at.by, at.reason = given.by, 'the window of the board was changed'
+      at.why_not = to == OUTSIDE and SENT_OUTSIDE or nil
+      announce(how, at)
+      moved[how] = moved[how] + 1
+    end
+  end
+end
+
+local opens = window.opens_at and string.format('%.0f', window.opens_at) or '-inf'
+local closes = window.closes_at and string.format('%.0f', window.closes_at) or '+inf'
+move(COUNTING, OUTSIDE, 'excluded', '-inf', '(' .. opens)
+move(COUNTING, OUTSIDE, 'excluded', closes, '+inf')
+move(OUTSIDE, COUNTING, 'included', opens, '(' .. closes)
+return {moved.all, moved.included, moved.excluded}
+"""
+)
+SETTLED_AT_ONCE = 500
+"""Redis does nothing else meanwhile: 500 took some 60 ms on two busy cores."""
 
 
-class Window(BaseModel):
-    """When a board takes ranked jobs, by when they are sent."""
+class Moved(NamedTuple):
+    """How many results a change of a window let count, and had count no more."""
 
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    opens_at: datetime | None = None
-    """From then on; null where it always was open."""
-    closes_at: datetime | None = None
-    """The deadline: before, and not at it; null where there is none."""
-
-    def __str__(self) -> str:
-        """Say it in words."""
-        bounds = (("from", self.opens_at), ("until", self.closes_at))
-        return " ".join(f"{word} {moment(at)}" for word, at in bounds if at)
-
-
-class BoardWindow(Window):
-    """The window of one board."""
-
-    problem: str
-    device: str
+    included: int
+    excluded: int
 
 
 class Contest:
@@ -125,25 +98,21 @@ class Contest:
         """Return the problems whose boards are hidden."""
         return {name.decode() for name in await self._store.run(_CLOSED)}
 
-    async def set_window(self, window: BoardWindow) -> BoardWindow:
+    async def set_window(self, window: BoardWindow, by: str) -> tuple[BoardWindow, Moved]:
         """Have a board take what is sent in a window, and return that, in whole milliseconds.
 
-        What stands on the board stays there.
+        What was sent before counts by the new window too, as each entry of the feed then tells.
         """
-        board = f"{window.problem}:{window.device}"
-        row = json.dumps(
-            {
-                name: (at - _EPOCH) // timedelta(milliseconds=1)
-                for name in Window.model_fields
-                if (at := getattr(window, name)) is not None
-            }
-        )
+        board, row = f"{window.problem}:{window.device}", row_of(window)
         await self._store.run(_OPEN_FOR, board=board, window=row)
-        return window_from(board.encode(), row.encode())
+        moved = await self._settle(window.problem, window.device, by)
+        return window_from(board.encode(), row.encode()), moved
 
-    async def unset_window(self, problem: str, device: str) -> bool:
-        """Have a board take what is sent at any time; false where it did."""
-        return bool(await self._store.run(_ALWAYS, board=f"{problem}:{device}"))
+    async def unset_window(self, problem: str, device: str, by: str) -> Moved | None:
+        """Have a board take what is sent, and was, at any time; None where it did."""
+        there = await self._store.run(_ALWAYS, board=f"{problem}:{device}")
+        moved = await self._settle(problem, device, by)
+        return moved if there else None
 
     async def windows(self) -> Sequence[BoardWindow]:
         """Return the windows there are, by problem and device."""
@@ -151,25 +120,16 @@ class Contest:
         rows = sorted(zip(flat[::2], flat[1::2], strict=True))
         return [window_from(board, row) for board, row in rows]
 
+    async def _settle(self, problem: str, device: str, by: str) -> Moved:
+        """Let every result count or not by the window as it is; what ends half-way is gone on with.
 
-def outside(problem: str, at_ms: int, kept: Sequence[tuple[bytes, bytes]]) -> OutsideWindow:
-    """Return the refusal of a job that no board takes at a time; `kept` has device and window."""
-    windows = [window_from(f"{problem}:{device.decode()}".encode(), row) for device, row in kept]
-    said = "; ".join(f"on {each.device} {each}" for each in windows)
-    return OutsideWindow(
-        f"the leaderboard of {problem} takes ranked jobs {said}; now it is "
-        f"{moment(time_from(str(at_ms)))}",
-        [each.model_dump(mode="json") for each in windows],
-    )
-
-
-def window_from(board: bytes, row: bytes) -> BoardWindow:
-    """Return the window that is kept of a board, PROBLEM:DEVICE."""
-    problem, _, device = board.decode().partition(":")
-    times = {name: time_from(str(ms)) for name, ms in json.loads(row).items()}
-    return BoardWindow(problem=problem, device=device, **times)
-
-
-def moment(at: datetime) -> str:
-    """Write a time in UTC as RFC 3339 has it, without a fraction that is zero."""
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        Nothing is forgotten here, so of an owner more results may count than are kept, until the
+        next one is entered.
+        """
+        board = {"problem": problem, "device": device, "by": by}
+        moved = Moved(0, 0)
+        while True:
+            looked_at, *more = await self._store.run(_SETTLE, **board, most=SETTLED_AT_ONCE)
+            if not looked_at:
+                return moved
+            moved = Moved(moved.included + more[0], moved.excluded + more[1])

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contract.contest import Window, window_from
 from contract.errors import InvalidSubmission
 from contract.prelude import PRELUDE
 from contract.results import NOT_OURS, Result, result_in
 from contract.store import Store
+from contract.windows import Window, window_from
 
 _BOARDS = (
     PRELUDE

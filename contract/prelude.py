@@ -19,9 +19,9 @@ Keys, all under the prefix
     keys key:ID secrets   see keys.py                           kept:OWNER      bytes by minute
     drain:WORKER          asked to drain                        sessions:KEY    zset: digests by age
     artifacts:ID          hash: compressed texts by name        session:DIGEST  see sessions.py
-    stopped closed windows see contest.py                       invites         see invites.py
+    stopped closed see contest.py     windows see windows.py      invites         see invites.py
     callbacks             zset: see deliveries.py, by due time  delivery:ID     hash: attempts
-    boards standing: results: history: result:                  see ranking.py
+    boards standing: results: outside: history: sent: result:   see ranking.py
     ranked ranked_number webhook                                see ranking.py, ranked_feed.py
     rate...               see quota.py, of a library            bell            channel: see bell.py
     Keys of a job have no TTL while it is queued or running, and the retention from its end on.

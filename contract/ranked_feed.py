@@ -43,6 +43,8 @@ return redis.call('HGETALL', key('webhook'))
 )
 _UNSET_HOOK = PRELUDE + "return redis.call('DEL', key('webhook'))"
 
+_COUNTING = ("verdict", "reinstated", "included")
+
 
 class RankedEntry(BaseModel):
     """One entry of the feed."""
@@ -51,7 +53,8 @@ class RankedEntry(BaseModel):
 
     number: int
     """From 1, without a gap."""
-    type: Literal["verdict", "disqualified", "reinstated", "deleted"]
+    type: Literal["verdict", "disqualified", "reinstated", "deleted", "included", "excluded"]
+    """The last two: the window of the board was changed."""
     at: datetime
     job: str
     job_number: int
@@ -68,7 +71,7 @@ class RankedEntry(BaseModel):
     outcome: str | None = None
     """Of a verdict."""
     why_not: str | None = None
-    """Of a verdict that does not count."""
+    """Of what does not count though nobody disqualified or deleted it."""
     reason: str | None = None
     """Of a decision."""
     by: str | None = None
@@ -149,9 +152,7 @@ def _number(stream_id: bytes) -> int:
 
 def _entry(stream_id: bytes, flat: Sequence[bytes]) -> RankedEntry:
     fields = fields_from(flat)
-    counts = fields["type"] == "reinstated" or (
-        fields["type"] == "verdict" and "why_not" not in fields
-    )
+    counts = fields["type"] in _COUNTING and "why_not" not in fields
     times = {name: time_from(fields[name]) for name in ("at", "created_at")}
     return RankedEntry.model_validate(
         {**fields, **times, "number": _number(stream_id), "counts": counts}

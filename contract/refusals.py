@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from contract.contest import outside
 from contract.errors import EvaluationError, QueueFull, QuotaExceeded
 from contract.repeats import conflict
+from contract.windows import outside
 
 
 def refusal_from(

@@ -28,30 +28,25 @@ _DECIDE = (
     PRELUDE
     + RANKING
     + """
-local names, at = {'job', 'problem', 'device', 'owner', 'geomean_us', 'created_at'}, {}
-local kept = redis.call('HGETALL', key('result', given.id))
-for index, value in ipairs(redis.call('HMGET', key('result', given.id), unpack(names))) do
-  at[names[index]] = value or nil
-end
-if not at.job then return false end
-local more = redis.call('HMGET', key('result', given.id), 'number', 'disqualified_at')
-local row = member(more[1], given.id)
-at.job_number, at.reason, at.by = more[1], given.reason, given.by
-if given.decision == 'disqualified' and not more[2] then
+local at, disqualified, outside = kept(given.id)
+if not at then return false end
+local was = redis.call('HGETALL', key('result', given.id))
+at.reason, at.by = given.reason, given.by
+if given.decision == 'disqualified' and not disqualified then
   redis.call('HSET', key('result', given.id), 'disqualified_at', now, 'reason', given.reason,
     'disqualified_by', given.by)
-  stand(at, function(results) redis.call('ZREM', results, row) end)
-elseif given.decision == 'reinstated' and more[2] then
+  put(at)
+elseif given.decision == 'reinstated' and disqualified then
   redis.call('HDEL', key('result', given.id), 'disqualified_at', 'reason', 'disqualified_by')
-  stand(at, function(results) redis.call('ZADD', results, at.geomean_us, row) end)
-elseif given.decision == 'deleted' and not (given.withdrawn and more[2]) then
-  stand(at, function(results) redis.call('ZREM', results, row) end)
-  forget(at, given.id)
+  put(at, outside and OUTSIDE or COUNTING)
+  at.why_not = outside or nil
+elseif given.decision == 'deleted' and not (given.withdrawn and disqualified) then
+  forget(at)
 else
-  return kept
+  return was
 end
 announce(given.decision, at)
-return given.decision == 'deleted' and kept or redis.call('HGETALL', key('result', given.id))
+return given.decision == 'deleted' and was or redis.call('HGETALL', key('result', given.id))
 """
 )
 
@@ -93,8 +88,10 @@ class Result(BaseModel):
 class HistoryResult(Result):
     """One of an owner's results."""
 
+    counts: bool
+    """False where it is disqualified, or was sent outside of the window as it is now."""
     disqualified: Disqualification | None = None
-    """Null where it counts."""
+    """Null where nobody did that."""
 
 
 class Results:
@@ -168,4 +165,7 @@ def _kept(fields: Mapping[str, str]) -> HistoryResult:
         disqualified = Disqualification(
             at=time_from(at), reason=fields["reason"], by=fields["disqualified_by"]
         )
-    return HistoryResult.model_validate(_result(fields) | {"disqualified": disqualified})
+    counts = disqualified is None and "why_not" not in fields
+    return HistoryResult.model_validate(
+        _result(fields) | {"counts": counts, "disqualified": disqualified}
+    )

@@ -1,9 +1,9 @@
 """The Lua scripts of the queue, one a transition. Only `contract.store` runs them."""
 
-from contract.contest import WINDOWS
 from contract.prelude import PRELUDE
 from contract.ranking import RANKING
 from contract.repeats import EARLIER
+from contract.windows import WINDOWS
 
 SUBMIT = (
     PRELUDE

@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from contract.contest import Window
 from contract.device import ANY, device_named
 from contract.errors import InvalidSubmission
 from contract.leaderboard import Board, Entry, Leaderboards
 from contract.results import HistoryResult, Results
 from contract.submission import problem_named
+from contract.windows import Window
 from service.dependencies import Queue, Reader
 from service.openapi import problems
 from service.views import json_response

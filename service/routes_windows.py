@@ -8,10 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from contract.contest import BoardWindow, Contest
+from contract.contest import Contest, Moved
 from contract.device import ANY, CPU, device_named
 from contract.errors import InvalidSubmission
 from contract.queue import JobQueue
+from contract.windows import BoardWindow
+from service.access import Caller
 from service.dependencies import Administrator, Queue, Reader
 from service.openapi import problems
 from service.problem_document import status_problem
@@ -57,6 +59,17 @@ class NewWindow(BaseModel):
     """The deadline: before, and not at it; never, where it is not given."""
 
 
+class ChangedWindow(BoardWindow):
+    """The window of a board as it was just set."""
+
+    included: int
+    """Results that count now and did not."""
+    excluded: int
+    """Results that count no more."""
+    hint: str | None = None
+    """What an organiser may not have meant: that it is over already; else null."""
+
+
 class OneBoard(BaseModel):
     """Which board of a problem."""
 
@@ -79,7 +92,7 @@ async def window(
 
 
 @router.put(
-    "/{problem}/window", response_model=BoardWindow, responses=problems(400, 404, 413, 422, 503)
+    "/{problem}/window", response_model=ChangedWindow, responses=problems(400, 404, 413, 422, 503)
 )
 async def set_window(
     problem: str,
@@ -88,28 +101,36 @@ async def set_window(
     caller: Administrator,
     asked: Annotated[OneBoard, Query()],
 ) -> Response:
-    """Set or change when a board takes ranked jobs. What stands on it stays."""
+    """Set or change when a board takes ranked jobs. What was sent before counts by it too."""
     device = await _device(queue, problem, asked)
     if given.opens_at is None and given.closes_at is None:
         raise InvalidSubmission("closes_at", "give `opens_at`, `closes_at` or both")
     if given.opens_at and given.closes_at and given.opens_at >= given.closes_at:
         raise InvalidSubmission("closes_at", "must be after `opens_at`")
     window = BoardWindow(problem=problem, device=device, **given.model_dump())
-    found = await Contest(queue.store).set_window(window)
-    log.info("window set", extra={"by": caller.owner, "board": f"{problem} on {device}"})
-    return json_response(found)
+    found, moved = await Contest(queue.store).set_window(window, caller.owner)
+    _log("window set", caller, window, moved)
+    over = found.closes_at is not None and found.closes_at <= datetime.now(UTC)
+    hint = "it is over already: this board takes no ranked job now" if over else None
+    return json_response(ChangedWindow(**dict(found), **moved._asdict(), hint=hint))
 
 
 @router.delete("/{problem}/window", status_code=204, responses=problems(404, 422, 503))
 async def unset_window(
     problem: str, queue: Queue, caller: Administrator, asked: Annotated[OneBoard, Query()]
 ) -> Response:
-    """Have a board take ranked jobs at any time."""
+    """Have a board take ranked jobs at any time. What it kept out counts then."""
     device = await _device(queue, problem, asked)
-    if not await Contest(queue.store).unset_window(problem, device):
+    moved = await Contest(queue.store).unset_window(problem, device, caller.owner)
+    if moved is None:
         return status_problem(404, NO_WINDOW)
-    log.info("window unset", extra={"by": caller.owner, "board": f"{problem} on {device}"})
+    _log("window unset", caller, BoardWindow(problem=problem, device=device), moved)
     return Response(status_code=204)
+
+
+def _log(what: str, caller: Caller, window: BoardWindow, moved: Moved) -> None:
+    board = f"{window.problem} on {window.device}"
+    log.info(what, extra={"by": caller.owner, "board": board, **moved._asdict()})
 
 
 async def _device(queue: JobQueue, problem: str, asked: OneBoard) -> str:

@@ -25,7 +25,7 @@ PERMANENT = {
     *("number", "jobs", "ended", "leases", "devices", "workers", "served"),
     *("keys", "key", "secrets", "counters", "waiting", "callbacks"),
     *("invites", "stopped", "closed", "windows"),
-    *("boards", "standing", "results", "history", "result"),
+    *("boards", "standing", "results", "outside", "history", "sent", "result"),
     *("ranked", "ranked_number", "webhook"),
 }
 """Keys that may stay for ever; others may while a job lives or waits for their device."""

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from client.errors import UsageError
-from client.leaderboard_tables import microseconds, when, window_sentence
+from client.leaderboard_tables import change_sentence, microseconds, when, window_sentence
 from client.option_groups import grouped
 from client.options import Json, Service
 from client.terminal import console, plain
@@ -67,12 +67,12 @@ def window(
         if off:
             client.unset_window(problem, device)
             return
-        if opens or closes:
-            found = client.set_window(problem, device, opens, closes)
-        else:
-            found = client.window(problem, device)
+        changed = client.set_window(problem, device, opens, closes) if opens or closes else None
+        found = changed or client.window(problem, device)
     where = f"{found['problem']} on {found['device']}"
     _show(found, f"{where} {window_sentence(found)}", as_json)
+    if changed and not as_json and (said := change_sentence(changed)):
+        console(stderr=True).print(plain(said))
 
 
 @grouped

@@ -79,7 +79,7 @@ class Backend:
             for entry in entries:
                 if entry["counts"]:
                     self._keep(entry)
-                else:  # a verdict that does not count; disqualified; deleted
+                else:  # a verdict that does not count; disqualified; deleted; excluded
                     self._db.execute("DELETE FROM result WHERE job = ?", (entry["job"],))
             self._stand_at(after)
 
@@ -101,7 +101,7 @@ class Backend:
                 asked = {"owner": entry["owner"], "limit": 200, **device}
                 while True:
                     page = self._http.get(f"{path}/history", params=asked).raise_for_status().json()
-                    yield from (each for each in page["results"] if not each["disqualified"])
+                    yield from (each for each in page["results"] if each["counts"])
                     if page["next_cursor"] is None:
                         break
                     asked["cursor"] = page["next_cursor"]

@@ -55,23 +55,26 @@ def history_of(results: Sequence[HistoryResult]) -> History | None:
 
 
 def _dot(result: HistoryResult, x: Axis, y: Axis) -> Dot:
-    counts = result.disqualified is None
+    counts = result.counts
     return Dot(
         x=x.at(result.finished_at.timestamp()),
         y=y.at(result.geomean_us),
         counts=counts,
-        text=(
-            f"{exactly(result.finished_at)}: {micros(result.geomean_us, 5)}"
-            f"{'' if counts else ', disqualified'}"
-        ),
+        text=f"{exactly(result.finished_at)}: {micros(result.geomean_us, 5)}{_why_not(result)}",
     )
+
+
+def _why_not(result: HistoryResult) -> str:
+    if result.disqualified:
+        return ", disqualified"
+    return "" if result.counts else ", sent outside of the window"
 
 
 def _staircase(ordered: Sequence[HistoryResult], x: Axis, y: Axis) -> Sequence[tuple[float, float]]:
     corners: list[tuple[float, float]] = []
     best = None
     for result in ordered:
-        if result.disqualified is None and (best is None or result.geomean_us < best):
+        if result.counts and (best is None or result.geomean_us < best):
             at = x.at(result.finished_at.timestamp())
             if best is not None:
                 corners.append((at, y.at(best)))

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from contract.contest import BoardWindow
 from contract.device import line_of
 from contract.job import Job, JobSummary
 from contract.problem import PROBLEMS, Problem
 from contract.queue import JobQueue
+from contract.windows import BoardWindow
 from service.compat.cases import spec_of
 from service.compat.full_result import FullResult, full_result
 from service.popcorn.runs import runs_of, seconds, time_text

@@ -19,7 +19,7 @@ ENTRIES = {
     "next_cursor": None,
 }
 WHY = {"at": "2026-01-03T00:00:00Z", "reason": "forged", "by": "root"}
-DECIDED = {**RESULT, "disqualified": WHY}
+DECIDED = {**RESULT, "counts": False, "disqualified": WHY}
 HOOK = {"url": "https://b.example/", "name": "root", "since": "2026-01-02T03:04:05.000000Z"}
 
 
@@ -46,12 +46,14 @@ def test_without_a_problem_the_boards_are_listed(halfbyte, service):
 
 
 def test_a_history_tells_why_a_result_is_out(halfbyte, service):
-    page = {"results": [DECIDED, {**RESULT, "disqualified": None}], "next_cursor": None}
+    late, good = ({**RESULT, "counts": counts, "disqualified": None} for counts in (False, True))
+    page = {"results": [DECIDED, late, good], "next_cursor": None}
     service.tell("GET", f"{BOARD}/history", Answer(200, page))
     done = halfbyte("leaderboard", "nvfp4_group_gemm", "--history", "ann", "--url", service.url)
-    assert [row[2:] for row in rows(done.stdout)[1:]] == [
-        ["100.123", JOB, "forged"],
-        ["100.123", JOB],
+    assert [" ".join(row[3:]) for row in rows(done.stdout)[1:]] == [
+        f"{JOB} disqualified: forged",
+        f"{JOB} sent outside of the window",
+        JOB,
     ]
     assert service.requests[0].path == f"{BOARD}/history?owner=ann&limit=50"
 
@@ -143,12 +145,15 @@ def test_a_deadline_is_printed_with_the_board_and_in_the_list(halfbyte, service)
 def test_a_window_is_shown_set_and_unset(halfbyte, service):
     path, at = f"{BOARD}/window", "2026-12-01T12:00:00Z"
     told = {"problem": "nvfp4_group_gemm", "device": "H200", "opens_at": at, "closes_at": None}
-    for method, answer in (("GET", told), ("PUT", told), ("DELETE", None)):
+    changed = {**told, "included": 0, "excluded": 2, "hint": "it is over already"}
+    for method, answer in (("GET", told), ("PUT", changed), ("DELETE", None)):
         service.tell(method, path, Answer(200, answer))
     which = ("admin", "window", "nvfp4_group_gemm", "--device", "H200", "--url", service.url)
     said = "nvfp4_group_gemm on H200 takes ranked jobs sent from 2026-12-01 12:00:00 UTC\n"
+    noticed = "count no more: 2; it is over already\n"
     for more in ((), ("--opens", at), ("--opens", at, "--closes", at)):
-        assert halfbyte(*which, *more).stdout == said
+        done = halfbyte(*which, *more)
+        assert (done.stdout, done.stderr) == (said, noticed if more else "")
     assert [body_of(request) for request in service.of("PUT")] == [
         {"opens_at": at, "closes_at": None},
         {"opens_at": at, "closes_at": at},

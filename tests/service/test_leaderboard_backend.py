@@ -2,6 +2,7 @@
 
 import re
 from asyncio import to_thread
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import httpx
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
+from contract.contest import Contest
 from contract.ranked_feed import RankedFeed
 from contract.results import Results
+from contract.windows import BoardWindow
 from tests.contract.ranked import PROBLEM, ranked, timed
 
 GUIDE = Path(__file__).parents[2] / "docs" / "leaderboard-backends.md"
@@ -32,12 +35,13 @@ async def test_the_guides_board_is_ours_whatever_was_decided_meanwhile(shown, ht
     counting, after = {}, 0
     with httpx.Client(base_url=str(http.base_url)) as reader:
 
-        async def same() -> None:
+        async def same() -> int:
             nonlocal after
             after = await to_thread(shown["catch_up"], reader, counting, after)
             told = await http.get(f"/v1/leaderboards/{PROBLEM}", params={"device": "H200"})
             theirs = [entry["job"] for entry in shown["board"](counting, PROBLEM, "H200")]
             assert theirs == [entry["job"] for entry in told.json()["entries"]]
+            return len(theirs)
 
         await same()
         cheat = await ranked(queue, "ann", 1.0)
@@ -49,7 +53,13 @@ async def test_the_guides_board_is_ours_whatever_was_decided_meanwhile(shown, ht
         for decide in (results.disqualify, results.reinstate, results.delete):
             await decide(cheat.id, "a trial", "root")
             await same()
-    assert after == 10
+        contest, past = Contest(queue.store), datetime(2026, 1, 1, tzinfo=UTC)
+        over = BoardWindow(problem=PROBLEM, device="H200", closes_at=past)
+        await contest.set_window(over, "root")
+        assert await same() == 0
+        await contest.unset_window(PROBLEM, "H200", "root")
+        assert await same() == 3
+    assert after == 18
 
 
 async def test_a_knock_is_verified_and_old_ones_lead_to_nothing(shown, http, queue):

@@ -58,6 +58,11 @@ class Contest:
         set_ = await self._http.put("/v1/ranked/webhook", json=hook, headers=self._root)
         assert set_.status_code == 200
 
+    async def set_window(self, window: dict[str, str]) -> None:
+        board = f"/v1/leaderboards/{PROBLEM}/window?device=H200"
+        set_ = await self._http.put(board, json=window, headers=self._root)
+        assert set_.status_code == 200
+
     async def boards_are_the_same(self, theirs: httpx.AsyncClient) -> None:
         ours = f"/v1/leaderboards/{PROBLEM}?device=H200"
         entries = (await self._http.get(ours, headers=self._root)).json()["entries"]
@@ -98,6 +103,10 @@ async def test_a_backend_elsewhere_has_our_board_whatever_happens_to_it_and_to_u
                 await contest.boards_are_the_same(theirs)
             stranger = await theirs.post("/hook", content=b"{}", headers={"webhook-id": "x"})
             assert stranger.status_code == 401
+            await contest.set_window({"closes_at": "2026-01-01T00:00:00Z"})
+            await contest.boards_are_the_same(theirs)
+            await contest.set_window({"closes_at": "2099-01-01T00:00:00Z"})
+            await contest.boards_are_the_same(theirs)
         # It was away for longer than the feed is kept.
         await results.reinstate(fast[2].id, "a trial", "root")
         await ranked(queue, "bob", 0.1)

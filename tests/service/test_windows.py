@@ -28,11 +28,15 @@ async def test_an_organiser_sets_sees_changes_and_unsets_a_window(http):
         {**told, **OVER}
         | {
             "closes_at": "2026-01-31T23:59:59.500000Z",
+            "included": 0,
+            "excluded": 0,
+            "hint": "it is over already: this board takes no ranked job now",
         },
     )
     later = await http.put(WINDOW, json={"closes_at": "2099-06-01T02:00:00+02:00"})
-    assert later.json() == {**told, "opens_at": None, "closes_at": "2099-06-01T00:00:00Z"}
-    assert (await http.get(WINDOW)).json() == later.json()
+    bounds = {**told, "opens_at": None, "closes_at": "2099-06-01T00:00:00Z"}
+    assert later.json() == bounds | {"included": 0, "excluded": 0, "hint": None}
+    assert (await http.get(WINDOW)).json() == bounds
     assert (await http.delete(WINDOW)).status_code == 204
     assert (await http.delete(WINDOW)).status_code == 404
     assert (await http.get("/v1/leaderboards")).json() == {"leaderboards": []}
@@ -125,6 +129,33 @@ async def test_a_job_that_passed_and_has_no_place_says_why(http, queue):
         assert "Not on the leaderboard" not in await page_at(http, f"/jobs/{each.id}")
 
 
+async def test_correcting_a_window_corrects_board_history_and_page(http, queue):
+    """A deadline of the wrong year took everything off the board."""
+    job = await ranked(queue, "anonymous", 10.0)
+    where = {"owner": "anonymous"}
+    wrong = (await http.put(WINDOW, json=OVER)).json()
+    assert (wrong["included"], wrong["excluded"]) == (0, 1)
+    assert wrong["hint"] == "it is over already: this board takes no ranked job now"
+    assert (await http.get(BOARD)).json()["entries"] == []
+    (result,) = (await http.get(f"{BOARD}/history", params=where)).json()["results"]
+    assert (result["counts"], result["disqualified"]) == (False, None)
+    assert "no: sent outside of the window" in await page_at(http, "/leaderboard?owner=anonymous")
+    assert "Not on the leaderboard: it was sent" in await page_at(http, f"/jobs/{job.id}")
+    corrected = (await http.put(WINDOW, json={"closes_at": "2099-01-31T00:00:00Z"})).json()
+    assert (corrected["included"], corrected["excluded"]) == (1, 0)
+    assert corrected["hint"] is None
+    assert [entry["job"] for entry in (await http.get(BOARD)).json()["entries"]] == [job.id]
+    (result,) = (await http.get(f"{BOARD}/history", params=where)).json()["results"]
+    assert result["counts"]
+    assert "Not on the leaderboard" not in await page_at(http, f"/jobs/{job.id}")
+    feed = (await http.get("/v1/ranked")).json()["entries"]
+    assert [(each["type"], each["counts"]) for each in feed] == [
+        ("verdict", True),
+        ("excluded", False),
+        ("included", True),
+    ]
+
+
 async def test_popcorn_cli_is_shown_the_deadline_and_told_when_it_is_over(http, cli):
     assert {each["deadline"] for each in await cli.json("GET", "/leaderboards")} == {None}
     await http.put(WINDOW, json=OVER)
@@ -159,7 +190,8 @@ async def test_the_deadline_is_in_lists_boards_exports_and_the_page(http, queue)
     assert "0 entries" in text
     await http.delete(WINDOW)
     await ranked(queue, "ann", 10.0)
-    await http.put(WINDOW, json=OVER)
+    shown = {"opens_at": OVER["opens_at"], "closes_at": "2099-01-31T00:00:00Z"}
+    await http.put(WINDOW, json=shown)
     assert (await http.get(f"{BOARD}/export?format=json")).json()["window"] == shown
     (row,) = csv.DictReader(io.StringIO((await http.get(f"{BOARD}/export")).text))
     assert (row["owner"], row["opens_at"], row["closes_at"]) == ("ann", *shown.values())
