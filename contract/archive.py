@@ -1,4 +1,4 @@
-"""Jobs by number, for clients that need integers, and forgetting a job before its time."""
+"""Jobs by number and by a client's own words, and forgetting a job before its time."""
 
 from contract.errors import JobNotFound
 from contract.prelude import PRELUDE
@@ -30,6 +30,15 @@ if at[2] then
 end
 """
 )
+_CALL = (
+    PRELUDE
+    + """
+if redis.call('EXISTS', key('job', given.id)) == 1 then
+  redis.call('HSET', key('job', given.id), 'called', given.word)
+end
+"""
+)
+_CALLED = PRELUDE + "return job(given.id, 'called')[1]"
 LARGEST = 10**15
 """Numbers beyond it are no jobs, and would lose digits on their way to a script."""
 
@@ -54,6 +63,15 @@ class Archive:
             raise JobNotFound(str(number))
         job_id: bytes = found
         return job_id.decode()
+
+    async def call(self, job_id: str, word: str) -> None:
+        """Remember what a client called the device of a job, which has another name here."""
+        await self._store.run(_CALL, id=job_id, word=word)
+
+    async def called(self, job_id: str) -> str | None:
+        """Return what the client called the device of a job; None where it has that name here."""
+        word: bytes | None = await self._store.run(_CALLED, id=job_id)
+        return None if word is None else word.decode()
 
     async def forget(self, job_id: str) -> None:
         """Forget a job with its source, verdict and callback; one that has not ended is cancelled.

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
-from contract.contest import Contest
 from contract.errors import NotAuthenticated
 from contract.invites import Invites
 from contract.keys import draw_token
+from contract.leaderboard import Leaderboards
 from service.dependencies import Queue
 from service.popcorn.identity import CLI_ID, Viewer, who_asks
 from service.popcorn.names import board_named, devices_of, shown_boards
@@ -28,9 +28,17 @@ class Code(BaseModel):
 @router.get("/leaderboards")
 async def leaderboards(queue: Queue, caller: Viewer) -> Sequence[Json]:
     """List the boards that are shown."""
-    devices = devices_of(await queue.workers())
-    windows = await Contest(queue.store).windows()
-    return [board_view(problem, devices, windows) for problem in await shown_boards(queue)]
+    workers = await queue.workers()
+    boards = await Leaderboards(queue.store).boards()
+    to_come = {worker.device: None for worker in workers if worker.ranked and worker.serves}
+    return [
+        board_view(
+            problem,
+            devices_of(workers),
+            to_come | {each.device: each.window for each in boards if each.problem == problem.name},
+        )
+        for problem in await shown_boards(queue)
+    ]
 
 
 @router.get("/gpus/{board}")

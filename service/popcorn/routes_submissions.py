@@ -15,7 +15,7 @@ from service.access import Caller, job_of
 from service.dependencies import Queue, parts_of
 from service.form_body import read_form, the_file
 from service.popcorn.identity import Competitor, Viewer
-from service.popcorn.names import asked_for, board_named
+from service.popcorn.names import ALIASES, asked_for, board_named
 from service.popcorn.options import narrowed
 from service.popcorn.patience import Patient
 from service.popcorn.views import Json, list_item, runner_queue, submission_view
@@ -49,7 +49,10 @@ async def submitted(board: str, gpu: str, mode: str, request: Request, caller: C
     file = the_file(files)
     asked = await asked_for(parts.queue, problem, gpu, mode, file.filename)
     sent = SentJob(narrowed(asked, problem, dict(texts)), file.content)
-    return note_accepted(await parts.admission.admit(sent, caller), sent, parts.metrics)
+    job = note_accepted(await parts.admission.admit(sent, caller), sent, parts.metrics)
+    if gpu.lower() in ALIASES:
+        await Archive(parts.queue.store).call(job.id, gpu)
+    return job
 
 
 @router.get("/user/submissions/{number}")

@@ -2,7 +2,7 @@
 
 A ranked job stands there as a run that is shown and one under a secret seed, which the client wants
 to see passed. Here it is one and the same, under seeds that nobody knows. The client looks for both
-under the word that it sent for the device.
+under the word that it sent for the device, and prints the score of all that have one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,22 +14,24 @@ from contract.submission import Mode
 from contract.verdict import Verdict
 from service.compat.cases import spec_of
 from service.compat.phases import Phase, phases_of, results_of
-from service.popcorn.names import ALIASES
 
 Json = Mapping[str, object]
 US_PER_S = 1_000_000
 RANKED = "leaderboard"
 
 
-def runs_of(job: Job) -> Sequence[Json]:
-    """Return a run a phase, and one a timed case: older clients show times nowhere else."""
+def runs_of(job: Job, word: str) -> Sequence[Json]:
+    """Return a run a phase, and one a timed case: older clients show times nowhere else.
+
+    `word` is what the client sent for the device.
+    """
     verdict = job.verdict
     if verdict is None:
         return []
-    scored = RANKED if job.mode is Mode.RANKED else "benchmark"
+    scored = _scored(job)
     runs: list[Json] = []
     for phase in phases_of(verdict, job.mode, len(PROBLEMS[job.problem].tests)):
-        runs += _runs_of_phase(job, verdict, phase, scored)
+        runs += _runs_of_phase(job, verdict, phase, word)
         for place, case in enumerate(phase.cases):
             if phase.key == scored and case.timing is not None:
                 name, right = f"{scored}.{place}", case.outcome == "passed"
@@ -47,14 +49,13 @@ def time_text(at: datetime) -> str:
     return at.isoformat(timespec="seconds")
 
 
-def _runs_of_phase(job: Job, verdict: Verdict, phase: Phase, scored: str) -> Iterator[Json]:
-    score = verdict.score if phase.key == scored else None
+def _runs_of_phase(job: Job, verdict: Verdict, phase: Phase, word: str) -> Iterator[Json]:
+    score = verdict.score if phase.key == _scored(job) else None
     time_us = None if score is None else score.geomean_us
     run = _run(job, verdict, phase.key, phase.passed, time_us)
     if phase.key == RANKED:
-        for name in _words_for(job.device):
-            yield {**run, "runner": name}
-            yield {**run, "runner": name, "score": None, "secret": True}
+        yield {**run, "runner": word}
+        yield {**run, "runner": word, "score": None, "secret": True}
     elif job.mode is Mode.RANKED:
         yield run
     else:
@@ -62,9 +63,8 @@ def _runs_of_phase(job: Job, verdict: Verdict, phase: Phase, scored: str) -> Ite
         yield {**run, "result": results_of(phase, [spec_of(problem, each) for each in phase.cases])}
 
 
-def _words_for(device: str) -> Sequence[str]:
-    """Return the words that ask for a device; which of them was sent is not kept."""
-    return device, *(alias.upper() for alias, named in ALIASES.items() if named == device)
+def _scored(job: Job) -> str:
+    return RANKED if job.mode is Mode.RANKED else "benchmark"
 
 
 def _run(job: Job, verdict: Verdict, mode: str, passed: bool, time_us: float | None) -> Json:

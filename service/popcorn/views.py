@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from contract.archive import Archive
 from contract.device import line_of
 from contract.job import Job, JobSummary
 from contract.problem import PROBLEMS, Problem
 from contract.queue import JobQueue
-from contract.windows import BoardWindow
+from contract.windows import Window
 from service.compat.cases import spec_of
 from service.compat.full_result import FullResult, full_result
 from service.popcorn.runs import runs_of, seconds, time_text
@@ -47,7 +48,7 @@ async def submission_view(queue: JobQueue, job: Job) -> Json:
         "submission_time": time_text(job.created_at),
         "done": job.state.ended,
         "code": source.decode("utf-8", "replace"),
-        "runs": runs_of(job),
+        "runs": runs_of(job, await Archive(queue.store).called(job.id) or job.device),
         "job": {"status": status_of(job, line), "error": failure_of(job)},
         "runner_queue": line,
     }
@@ -67,20 +68,26 @@ def list_item(each: JobSummary) -> Json:
     }
 
 
-def board_view(problem: Problem, devices: Sequence[str], windows: Sequence[BoardWindow]) -> Json:
+def board_view(
+    problem: Problem, devices: Sequence[str], boards: Mapping[str, Window | None]
+) -> Json:
     """Return a leaderboard: no seeds, which would give away what ranked runs depend on.
 
-    It stands for the boards of all devices: its deadline is the last of theirs, and the client
-    prints what the description says of each.
+    It stands for the boards of all devices, by whose windows it is shown. The client prints what
+    the description says of each; the deadline is the last of theirs, where each has one.
     """
-    own = [window for window in windows if window.problem == problem.name]
-    deadlines = [window.closes_at for window in own if window.closes_at is not None]
-    told = [f"On {window.device} mode leaderboard is open {window}." for window in own]
+    deadlines = [window and window.closes_at for window in boards.values()]
+    last = max(filter(None, deadlines)) if deadlines and all(deadlines) else None
+    told = [
+        f"On {device} mode leaderboard is open {window or 'at any time'}."
+        for device, window in sorted(boards.items())
+        if any(boards.values())
+    ]
     about = f"{problem.title}: {problem.equation}\n{problem.description}"
     return {
         "id": _board_id(problem.name),
         "name": problem.name,
-        "deadline": time_text(max(deadlines)) if deadlines else None,
+        "deadline": None if last is None else time_text(last),
         "description": "\n".join((about, *told)),
         "gpu_types": devices,
         "visibility": "public",

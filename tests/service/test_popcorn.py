@@ -150,10 +150,10 @@ async def test_a_benchmark_prints_the_time_of_each_case(cli, queue):
 @pytest.mark.parametrize(
     ("gpu", "shown"),
     [
-        ("h200", ("H200",)),
-        ("sm_90", ("sm_90",)),
-        ("any", ("any", "NVIDIA")),
-        ("Nvidia", ("any", "NVIDIA")),
+        ("h200", "H200"),
+        ("sm_90", "sm_90"),
+        ("any", "any"),
+        ("Nvidia", "Nvidia"),
     ],
 )
 async def test_a_ranked_run_prints_its_score_and_stands_on_the_board(cli, queue, gpu, shown):
@@ -161,14 +161,13 @@ async def test_a_ranked_run_prints_its_score_and_stands_on_the_board(cli, queue,
     printing = asyncio.create_task(cli.submit(BOARD, gpu, "leaderboard"))
     await judged(queue, ranked())
     text = await printing
-    assert text.partition("\n\n{")[0].splitlines() == [
-        f"Geomean score (public) on {name}: 1.25e-05 s" for name in shown
-    ]
+    assert text.partition("\n\n{")[0] == f"Geomean score (public) on {shown}: 1.25e-05 s"
     runs = document(text)["runs"]
     assert [(run["mode"], run["secret"]) for run in runs if "." not in run["mode"]] == [
         ("test", False),
         ("benchmark", False),
-        *[("leaderboard", False), ("leaderboard", True)] * len(shown),
+        ("leaderboard", False),
+        ("leaderboard", True),
     ]
     (board,) = await Leaderboards(queue.store).boards()
     assert (board.device, board.entries) == ("H200", 1)

@@ -159,9 +159,11 @@ async def test_correcting_a_window_corrects_board_history_and_page(http, queue):
 async def test_popcorn_cli_is_shown_the_deadline_and_told_when_it_is_over(http, cli):
     assert {each["deadline"] for each in await cli.json("GET", "/leaderboards")} == {None}
     await http.put(WINDOW, json=OVER)
-    await http.put(f"{BOARD}/window?device=B200", json={"opens_at": OVER["opens_at"]})
     first, *others = await cli.json("GET", "/leaderboards")
     assert (first["name"], first["deadline"]) == (PROBLEM, "2026-01-31T23:59:59+00:00")
+    await http.put(f"{BOARD}/window?device=B200", json={"opens_at": OVER["opens_at"]})
+    first, *others = await cli.json("GET", "/leaderboards")
+    assert first["deadline"] is None  # a job for a B200 is taken after that of the H200
     assert first["description"].endswith(
         "\nOn B200 mode leaderboard is open from 2026-01-01T00:00:00Z."
         "\nOn H200 mode leaderboard is open from 2026-01-01T00:00:00Z until "
@@ -171,6 +173,32 @@ async def test_popcorn_cli_is_shown_the_deadline_and_told_when_it_is_over(http, 
     with pytest.raises(ApplicationError, match="takes ranked jobs on H200 from 2026-01"):
         await cli.submit(PROBLEM, "H200", "leaderboard")
     assert await cli.accepted(PROBLEM, "H200", "test")
+
+
+async def test_popcorn_cli_is_shown_a_deadline_where_every_board_has_one(http, queue, cli):
+    """One stood for the boards of all devices, though jobs for the others were taken after it."""
+
+    async def shown() -> tuple[str | None, str]:
+        first, *_ = await cli.json("GET", "/leaderboards")
+        return first["deadline"], first["description"].partition("\nOn ")[2]
+
+    assert await shown() == (None, "")
+    await http.put(WINDOW, json={"closes_at": "2099-01-31T00:00:00Z"})
+    until = "mode leaderboard is open until"
+    alone = f"H200 {until} 2099-01-31T00:00:00Z."
+    assert await shown() == ("2099-01-31T00:00:00+00:00", alone)
+    await queue.heartbeat(GPU_WORKER)
+    assert await shown() == ("2099-01-31T00:00:00+00:00", alone)
+    await ranked(queue, "ann", timed(10.0, "B200"))  # a board that is open
+    both = f"B200 mode leaderboard is open at any time.\nOn {alone}"
+    assert await shown() == (None, both)
+    await http.put(f"{BOARD}/window?device=B200", json={"closes_at": "2099-02-28T00:00:00Z"})
+    assert await shown() == (
+        "2099-02-28T00:00:00+00:00",
+        f"B200 {until} 2099-02-28T00:00:00Z.\nOn {alone}",
+    )
+    await queue.heartbeat(GPU_WORKER.model_copy(update={"id": "w", "device": "B300"}))
+    assert (await shown())[0] is None
 
 
 async def test_the_deadline_is_in_lists_boards_exports_and_the_page(http, queue):
