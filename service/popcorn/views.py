@@ -76,8 +76,8 @@ def board_view(
     It stands for the boards of all devices, by whose windows it is shown. The client prints what
     the description says of each; the deadline is the last of theirs, where each has one.
     """
-    deadlines = [window and window.closes_at for window in boards.values()]
-    last = max(filter(None, deadlines)) if deadlines and all(deadlines) else None
+    ends = [window.closes_at for window in boards.values() if window and window.closes_at]
+    last = max(ends) if ends and len(ends) == len(boards) else None
     told = [
         f"On {device} mode leaderboard is open {window or 'at any time'}."
         for device, window in sorted(boards.items())
