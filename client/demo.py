@@ -45,7 +45,7 @@ def _command(everything: Local, arguments: Sequence[str]) -> int:
     say(f"$ halfbyte {join(arguments)}")
     # Said in full, whatever is set in the environment or in a config file.
     here = ("--url", everything.url, "--device", "any", "--problem", "nvfp4_group_gemm")
-    process = start(python("client.main", *arguments, *here), inherited())
+    process = start(python("client", *arguments, *here), inherited())
     try:
         while process.poll() is None:
             if everything.wait(LOOK_S):

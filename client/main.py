@@ -98,7 +98,3 @@ def main() -> None:
     except ClientError as error:
         _report(error)
         sys.exit(error.exit_code)
-
-
-if __name__ == "__main__":
-    main()

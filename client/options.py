@@ -16,8 +16,33 @@ from client.operations_api import OperationsClient
 from client.wire import CaseRequest
 from client.words import MODES, PROBLEMS, beginning
 
+
+def job_id(text: str) -> str:
+    """Return what may be the id of a job.
+
+    Raises:
+        UsageError: it is empty, or a path.
+
+    """
+    if not text.isalnum():
+        raise UsageError(f"{text!r} is no id of a job; `halfbyte list` shows them")
+    return text
+
+
+def redis_address(url: str | None) -> str | None:
+    """Return what may be the address of a Redis, or None.
+
+    Raises:
+        UsageError: it has another form.
+
+    """
+    if url is not None and not url.startswith(("redis://", "rediss://", "unix://")):
+        raise UsageError("--redis takes redis://HOST:PORT, rediss://HOST:PORT or unix://PATH")
+    return url
+
+
 File = Annotated[Path, typer.Argument(help="A kernel file; examples/my_kernel.py is one.")]
-JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")]
+JobId = Annotated[str, typer.Argument(metavar="JOB", callback=job_id, help="The job's id.")]
 Mode = Annotated[
     str | None,
     typer.Option(
@@ -56,6 +81,7 @@ Redis = Annotated[
     typer.Option(
         metavar="URL",
         envvar="HALFBYTE_QUEUE_REDIS_URL",
+        callback=redis_address,
         help="The service's Redis; default: that of the `halfbyte up` with its data in --data.",
     ),
 ]

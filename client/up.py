@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx
 
+from client.answers import error_of
 from client.child import python
 from client.datadir import DataDir
 from client.embedded import EmbeddedRedis
@@ -65,6 +66,7 @@ class Local:
         self._data = data
         self._signals = signals
         self._supervisor = Supervisor(data.logs)
+        self._told_why = False
         # Where keys exist, looking for our own workers needs one: only we and the API know it.
         self._starter_key = secrets.token_hex(32)
         port = _free_port(wanted.host, wanted.port)
@@ -128,6 +130,9 @@ class Local:
 
     def _api_ready(self) -> bool:
         answer = self._get("/readyz")
+        if answer is not None and not answer.is_success and not self._told_why:
+            self._told_why = True
+            say(f"api waits: {plain(str(error_of(answer)))}")
         return answer is not None and answer.is_success
 
     def _worker_ready(self, stage: Sequence[Child]) -> bool:

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Final
+from typing import Final, NoReturn
 
 from kernels.measurement import Calibration
 from worker.main import judge_environment
@@ -27,6 +27,10 @@ MEANING: Final = (
     "files would be billed: set HALFBYTE_WORKER_DELTA_US. Where much less is, a forger gains it.",
     "Measure on a machine that does nothing else.",
 )
+
+NO_GPU: Final = 2
+UNUSABLE: Final = 3
+"""Exit codes, as the command has them."""
 
 
 def calibrations(settings: WorkerSettings, runs: int) -> Iterator[Calibration]:
@@ -88,19 +92,25 @@ def report(found: Sequence[Calibration]) -> str:
 def measure(settings: WorkerSettings, runs: int, as_json: bool) -> None:
     """Measure, and write what was found to stdout."""
     from worker.gpu_lock import GpuUnusable  # noqa: PLC0415
+    from worker.runner_process import RunnerFailed  # noqa: PLC0415
     from worker.sandbox.confinement import SandboxUnavailable  # noqa: PLC0415
 
     try:
         found = tuple(calibrations(settings, runs))
-    except (GpuUnusable, SandboxUnavailable) as error:
-        sys.exit(f"halfbyte: {error}")
+    except (GpuUnusable, SandboxUnavailable, RunnerFailed) as error:
+        _end(UNUSABLE, str(error))
     if not found:
-        sys.exit("halfbyte: there is no GPU here, so nothing is timed and nothing to calibrate")
+        _end(NO_GPU, "there is no GPU here, so nothing is timed and nothing to calibrate")
     answer = {
         "runs": [asdict(each) for each in found],
         "suggested_delta_us": suggested_delta_us(found),
     }
     sys.stdout.write((json.dumps(answer, indent=2) if as_json else report(found)) + "\n")
+
+
+def _end(code: int, why: str) -> NoReturn:
+    sys.stderr.write(f"halfbyte: {why}\n")
+    sys.exit(code)
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from client.child import become, python
 from client.datadir import redis_url_of
 from client.environment import inherited
 from client.gpus import ALL
-from client.options import Data, Json, Redis
+from client.options import Data, Json, Redis, redis_address
 
 
 def up(
@@ -20,7 +20,10 @@ def up(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
     redis: Annotated[
-        str | None, typer.Option(metavar="URL", help="Use this Redis; default: start one.")
+        str | None,
+        typer.Option(
+            metavar="URL", callback=redis_address, help="Use this Redis; default: start one."
+        ),
     ] = None,
     workers: Annotated[
         int | None,

@@ -12,13 +12,16 @@ import typer
 from client.errors import UsageError
 from client.leaderboard_tables import change_sentence, microseconds, when, window_sentence
 from client.option_groups import grouped
-from client.options import Json, Service
+from client.options import Json, Service, job_id
 from client.terminal import console, plain
 from client.watch import print_json
 from client.wire_service import HistoryResult
 from client.words import PROBLEMS, beginning
 
-Job = Annotated[str, typer.Argument(metavar="JOB", help="The ranked job: `leaderboard` shows it.")]
+Job = Annotated[
+    str,
+    typer.Argument(metavar="JOB", callback=job_id, help="The ranked job: `leaderboard` shows it."),
+]
 Reason = Annotated[str, typer.Option(help="Why: everybody who sees the result sees it.")]
 
 

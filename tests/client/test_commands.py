@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import sys
 from importlib.metadata import version
 
 import pytest
@@ -186,6 +187,10 @@ def test_a_refusal_of_several_fields_lists_them(halfbyte, service):
         (("submit", "/"), "/: Is a directory"),
         (("compile", "/nowhere/kernel.py"), "/nowhere/kernel.py: No such file or directory"),
         (("run", "--url", "localhost:8000"), "'localhost:8000' is no address"),
+        (("show", ""), "'' is no id of a job; `halfbyte list` shows them"),
+        (("admin", "disqualify", "a/b", "--reason", "x"), "'a/b' is no id of a job"),
+        (("worker", "--redis", "localhost"), "--redis takes redis://HOST:PORT, "),
+        (("up", "--redis", "localhost"), "--redis takes redis://HOST:PORT, "),
         (("run", "--nonsense"), "No such option"),
         (("list", "--limit", "0"), "--limit"),
         (("nonsense",), "No such command"),
@@ -321,7 +326,10 @@ def test_nobody_there_says_how_to_get_a_service(halfbyte):
 
 
 def test_the_version_is_that_of_the_package(halfbyte):
-    assert halfbyte("--version").stdout == f"halfbyte {version('halfbyte')}\n"
+    said = f"halfbyte {version('halfbyte')}\n"
+    assert halfbyte("--version").stdout == said
+    as_module = [sys.executable, "-P", "-m", "client", "--version"]
+    assert subprocess.check_output(as_module, text=True) == said
 
 
 def test_help_needs_no_service(halfbyte):

@@ -188,6 +188,12 @@ def test_another_redis_is_used_where_one_is_named(up):
     assert not (up.data / "redis").exists()
 
 
+def test_an_api_that_waits_for_its_redis_says_so(up):
+    _, said = up.serving("--workers", "0", STAND_IN_API_WAITS="1")
+    waits = r"api waits: no queue \x1b[2J yet (HTTP 503)"
+    assert said[1:4] == ["redis ready", waits, "api ready"]
+
+
 def test_one_more_worker_finds_the_redis_of_a_running_up(up, environment):
     up.serving("--workers", "0")
     command = [HALFBYTE, "worker", "--data", str(up.data)]

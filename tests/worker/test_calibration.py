@@ -41,7 +41,7 @@ def test_the_report_has_a_line_a_runner_and_says_what_delta_means() -> None:
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_without_a_gpu_there_is_nothing_to_calibrate() -> None:
     done = calibrate()
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert "there is no GPU here" in done.stderr
 
 
