@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contract.limits import Limits
@@ -51,3 +51,9 @@ class WorkerSettings(BaseSettings):
     """On SIGTERM, how long a running job may still finish before it goes back to the queue."""
     outer_margin_s: float = 60
     """A judge that needs this much longer than twice the job's limit is replaced."""
+
+    @field_validator("name", "gpu", "library_path", "ncu")
+    @classmethod
+    def _printable(cls, text: str) -> str:
+        """Put a `?` for what is not: bytes of the environment that are no UTF-8 fit in no JSON."""
+        return "".join(each if each.isprintable() else "?" for each in text)

@@ -4,6 +4,7 @@ Queue and loop are real; the judge is scripted, and pauses are noted instead of 
 """
 
 import asyncio
+import os
 
 import pytest
 
@@ -13,7 +14,7 @@ from contract.settings import QueueSettings
 from tests.worker.gpu_stand_in import describe
 from worker.judge_client import JudgeClient, JudgeLost
 from worker.loop import HEAL_S, Worker
-from worker.messages import Ready
+from worker.messages import Configure, Ready, line
 from worker.settings import WorkerSettings
 
 INFO = WorkerInfo(id="w-1", pid=1, host="here", python="3.11", gpu="GPU-1")
@@ -71,6 +72,17 @@ async def test_pauses_between_starts_get_longer_up_to_a_minute(
     assert (fit.device, fit.serves, fit.sandbox_level) == ("H200", ("H200", "any"), 2)
     assert (fit.gpu, fit.reason, fit.ranked) == ("NVIDIA H200", None, True)
     assert await queue.workers() == []
+
+
+async def test_a_name_that_is_no_text_is_cleaned(
+    queue: JobQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NAME", "GPU"):
+        monkeypatch.setenv(f"HALFBYTE_WORKER_{name}", os.fsdecode(b"a\xff\x1b[2J"))
+    settings = WorkerSettings()
+    assert Configure.model_validate_json(line(Configure(settings=settings))).settings == settings
+    await queue.heartbeat(INFO.model_copy(update={"id": settings.name, "gpu": settings.gpu}))
+    assert [(each.id, each.gpu) for each in await queue.workers()] == [("a??[2J", "a??[2J")]
 
 
 async def test_a_beat_that_is_under_way_does_not_come_behind_the_goodbye(
