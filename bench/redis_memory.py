@@ -38,7 +38,7 @@ ARTIFACT_BYTES, ARTIFACTS = 512 << 10, 8
 MOST_CASES, MOST_GROUPS = 64, 1_024
 KIB = 1024
 
-Life = tuple[Submission, Verdict, Mapping[str, str]]
+Life = tuple[Submission, Verdict, Mapping[str, bytes]]
 
 
 def typical(source_bytes: int = SOURCE_BYTES) -> Life:
@@ -59,7 +59,7 @@ def worst() -> Life:
     result = replace_sizes(verdict().cases[0], case)
     log = Log(stdout=text(LOG_BYTES), stderr=text(LOG_BYTES), truncated=True)
     found: Passed = verdict().model_copy(update={"cases": (result,) * MOST_CASES, "log": log})
-    artifacts = {f"{number}.ptx": text(ARTIFACT_BYTES) for number in range(ARTIFACTS)}
+    artifacts = {f"{number}.ptx": text(ARTIFACT_BYTES).encode() for number in range(ARTIFACTS)}
     return submission(LARGEST_SOURCE_BYTES, (case,) * MOST_CASES), found, artifacts
 
 

@@ -193,7 +193,7 @@ class Halfbyte(Transport):
         return self._send(self._http.build_request("GET", self._url(job, "/log"))).content
 
     def artifact(self, job: str, name: str) -> bytes:
-        """Return a text that the job left behind: PTX, SASS, the report of a profiler."""
+        """Return what the job left behind: PTX, SASS, the text and the file of a profiler."""
         path = f"/artifacts/{quote(name, safe='')}"
         return self._send(self._http.build_request("GET", self._url(job, path))).content
 

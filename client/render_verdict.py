@@ -73,6 +73,11 @@ def _profile(verdict: Verdict) -> Iterator[RenderableType]:
             yield profile_table(profile["kernels"])
         note = f": {_sentence(profile['note'])}" if profile["note"] else ""
         yield Text(f"seen by {plain(profile['tool'])}{note}", style=DIM)
+        if report := profile["links"].get("report"):
+            name = plain(report.rpartition("/")[2])
+            yield Text(
+                f"to open in ncu-ui: halfbyte show JOB --artifact {name} > {name}", style=DIM
+            )
     for case in verdict.get("audit") or ():
         if case["exceeds"]:
             yield Text(

@@ -18,7 +18,7 @@ Keys, all under the prefix
     counters              hash: see operations.py               spent:OWNER     ms on GPUs by minute
     keys key:ID secrets   see keys.py                           kept:OWNER      bytes by minute
     drain:WORKER          asked to drain                        sessions:KEY    zset: digests by age
-    artifacts:ID          hash: compressed texts by name        session:DIGEST  see sessions.py
+    artifacts:ID          hash: compressed, by name            session:DIGEST  see sessions.py
     stopped closed see contest.py     windows see windows.py      invites         see invites.py
     callbacks             zset: see deliveries.py, by due time  delivery:ID     hash: attempts
     boards standing: results: outside: history: sent: result:   see ranking.py

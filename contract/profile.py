@@ -63,7 +63,8 @@ class Profile(BaseModel):
     kernels: tuple[ProfiledKernel, ...] = ()
     """In the order of their launches."""
     links: dict[str, str] = {}
-    """Where the profiler's own `text` is: the name of the job's artifact, a path once served."""
+    """Where the profiler's own `text` is, and its `report` file where that is kept: names of the
+    job's artifacts, paths once served."""
 
 
 class AuditedCase(BaseModel):

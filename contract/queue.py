@@ -158,7 +158,7 @@ class JobQueue:
         return source
 
     async def artifact(self, job_id: str, name: str) -> bytes | None:
-        """Return a text that a job's verdict names, in UTF-8; None where there is none."""
+        """Return what a job's verdict names, a text in UTF-8; None where there is none."""
         packed: bytes | None = await self.store.run(scripts.ARTIFACT, id=job_id, name=name)
         return None if packed is None else zlib.decompress(packed)
 
@@ -348,9 +348,9 @@ class JobQueue:
                 await rung(news, WAITERS_LOOK_AGAIN_S)
 
     async def finish(
-        self, lease: Lease, verdict: Verdict, artifacts: Mapping[str, str] | None = None
+        self, lease: Lease, verdict: Verdict, artifacts: Mapping[str, bytes] | None = None
     ) -> None:
-        """End a job with its verdict, and texts beside it. May be repeated like the rest.
+        """End a job with its verdict, and what it names. May be repeated like the rest.
 
         Raises:
             LeaseLost: as `renew`; nothing was written.
@@ -360,7 +360,7 @@ class JobQueue:
             lease,
             scripts.FINISH,
             *records.written(verdict),
-            *(zlib.compress(text.encode()) for text in (artifacts or {}).values()),
+            *(zlib.compress(data) for data in (artifacts or {}).values()),
             outcome=verdict.outcome,
             ranked=found_in(lease.submission, verdict),
             artifacts=list(artifacts or ()),

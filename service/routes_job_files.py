@@ -13,19 +13,15 @@ from service.problem_document import status_problem
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
 NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
+NCU_REPORT = ".ncu-rep"
+OCTETS = "application/octet-stream"
+BYTES: dict[str, object] = {OCTETS: {"schema": {"type": "string", "format": "binary"}}}
 
 
 @router.get(
     "/{job_id}/source",
     response_class=Response,
-    responses={
-        200: {
-            "content": {
-                "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}
-            }
-        },
-        **problems(404, 422, 503),
-    },
+    responses={200: {"content": BYTES}, **problems(404, 422, 503)},
 )
 async def source(
     job_id: str, queue: Queue, caller: Reader, candidate: Literal["a", "b"] = "a"
@@ -38,10 +34,7 @@ async def source(
     source = await queue.source(job_id, other=candidate == "b")
     if source is None:
         return status_problem(404, f"job {job_id} runs the built-in kernel `{sent.kernel}`")
-    disposition = {"Content-Disposition": f'attachment; filename="{sent.filename}"'}
-    return Response(
-        source, headers=disposition | NO_SNIFFING, media_type="application/octet-stream"
-    )
+    return _download(source, str(sent.filename))
 
 
 @router.get(
@@ -77,14 +70,29 @@ def _why_no_log(job: Job) -> str:
     "/{job_id}/artifacts/{name}",
     response_class=Response,
     responses={
-        200: {"content": {"text/plain; charset=utf-8": {"schema": {"type": "string"}}}},
+        200: {
+            "content": {
+                "text/plain; charset=utf-8": {"schema": {"type": "string"}},
+                **BYTES,
+            }
+        },
         **problems(404, 503),
     },
 )
 async def artifact(job_id: str, name: str, queue: Queue, caller: Reader) -> Response:
-    """Fetch a text that a verdict links to: PTX or SASS of a compiled kernel, or its head."""
+    """Fetch what a verdict links to: PTX or SASS of a kernel, a profiler's text, its report file.
+
+    A long text is cut. The file is what a stranger's process wrote: bytes to save, never shown.
+    """
     await job_of(queue, job_id, caller)
-    text = await queue.artifact(job_id, name)
-    if text is None:
+    found = await queue.artifact(job_id, name)
+    if found is None:
         return status_problem(404, f"job {job_id} has no such artifact")
-    return Response(text, headers=NO_SNIFFING, media_type="text/plain; charset=utf-8")
+    if name.endswith(NCU_REPORT):
+        return _download(found, name)
+    return Response(found, headers=NO_SNIFFING, media_type="text/plain; charset=utf-8")
+
+
+def _download(data: bytes, filename: str) -> Response:
+    disposition = {"Content-Disposition": f'attachment; filename="{filename}"'}
+    return Response(data, headers=disposition | NO_SNIFFING, media_type=OCTETS)

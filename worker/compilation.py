@@ -60,7 +60,7 @@ class Compiled:
 
     summary: str
     kernels: tuple[CompiledKernel, ...]
-    artifacts: Mapping[str, str]
+    artifacts: Mapping[str, bytes]
     """PTX and SASS by the names that the kernels give."""
     failure: Failure | None
     review: tuple[Flag, ...]
@@ -79,7 +79,7 @@ class Compilation:
         self._runner = runner
         self._cancel_fd = cancel_fd
         self._kernels: list[CompiledKernel] = []
-        self._artifacts: dict[str, str] = {}
+        self._artifacts: dict[str, bytes] = {}
         self._failures: dict[str, Failure] = {}
         self._review: tuple[Flag, ...] = ()
 
@@ -158,7 +158,7 @@ class Compilation:
         for number, kernel in enumerate(kernels):
             name = re.sub(r"[^A-Za-z0-9_]", "_", kernel.name)[:NAME_CHARACTERS]
             links = {kind: f"{target}-{number}-{name}.{kind}" for kind in ("ptx", "sass")}
-            self._artifacts |= {link: next(kept) for link in links.values()}
+            self._artifacts |= {link: next(kept).encode() for link in links.values()}
             facts = kernel.model_dump(exclude={"ptx", "sass"})
             self._kernels.append(CompiledKernel(**facts, target=target, links=links))
 

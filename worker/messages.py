@@ -58,11 +58,11 @@ class Progressed(BaseModel):
 class Judged(BaseModel):
     """The job has a verdict."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
     type: Literal["judged"] = "judged"
     verdict: Verdict
-    artifacts: dict[str, str] = {}
-    """Texts that the verdict names, by name."""
+    artifacts: dict[str, bytes] = {}
+    """What the verdict names beside itself, by name: texts, and a profiler's own file."""
 
 
 class Failed(BaseModel):

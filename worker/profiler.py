@@ -6,7 +6,7 @@ Theory of operation
     (problem, cases, seed, and where Nsight Compute is; JSON), the source. It starts one process,
     `worker.profiled`, which imports the file and calls it once a case, under Nsight Compute, and
     where that is not there or gives no kernel, once more under torch's own profiler. One report
-    goes back, and one Answer.
+    goes back, the file that Nsight Compute wrote behind it, and one Answer.
 
     All of this belongs to the candidate from its first import on, the profiler's files included. It
     can report what it likes about its own kernels: that harms nobody, and nothing is ranked by it.
@@ -26,7 +26,14 @@ from worker.process_tree import die_with_parent
 from worker.protocol import Answer, Status
 from worker.received_order import receive_order
 from worker.review import flags, to_text
-from worker.tool_report import TEXT_BYTES, first_lines, head_of, write_report
+from worker.tool_report import (
+    FILE_BYTES,
+    TEXT_BYTES,
+    first_lines,
+    head_of,
+    write_file,
+    write_report,
+)
 
 CSV_BYTES: Final = 16 << 20
 ORDER: Final = "order.json"
@@ -45,31 +52,48 @@ def main() -> None:
     Path(ORDER).write_bytes(received.order)
     Path(SOURCE).write_bytes(received.source)
     judge.send(Answer(0, Status.REVIEWED, text=to_text(flags(received.source))).pack())
-    write_report(received.reports, 0, profile(json.loads(received.order)["ncu"]))
+    report, file = profile(json.loads(received.order)["ncu"])
+    write_report(received.reports, 0, report)
+    write_file(received.reports, file)
     judge.send(Answer(1, Status.DONE).pack())
 
 
-def profile(ncu: str | None) -> Report:
-    """Profile with Nsight Compute where it is, and with torch where it is not or tells nothing."""
+def profile(ncu: str | None) -> tuple[Report, bytes]:
+    """Profile with Nsight Compute where it is, and with torch where it is not or tells nothing.
+
+    The file that Nsight Compute wrote comes second, empty where there is none.
+    """
     if ncu is None:
-        return with_torch("ncu is not installed on this worker")
+        return with_torch("ncu is not installed on this worker"), b""
     try:
-        report = with_ncu(ncu)
+        report, file = with_ncu(ncu)
     except OSError as error:
-        return with_torch(f"ncu cannot be started: {error}")
-    return report if report["kernels"] else with_torch(str(report["note"]))
+        return with_torch(f"ncu cannot be started: {error}"), b""
+    return (report, file) if report["kernels"] else (with_torch(str(report["note"])), b"")
 
 
-def with_ncu(ncu: str) -> Report:
+def with_ncu(ncu: str) -> tuple[Report, bytes]:
     """Run the file under Nsight Compute, and read what it wrote."""
     report = Path("ncu").absolute()
     status = ended(take(ncu, report, child("ncu")))
     found = report.with_suffix(".ncu-rep")
     result = result_of(status)
     kernels = kernels_of(printed(read_csv(ncu, found), CSV_BYTES))
-    note = result["note"] if kernels else words_of(report, status)
-    text = printed(read_details(ncu, found), TEXT_BYTES) if kernels else ""
-    return {"tool": "ncu", "note": note, "kernels": kernels, "text": text}
+    if not kernels:
+        return {"tool": "ncu", "note": words_of(report, status), "kernels": [], "text": ""}, b""
+    text = printed(read_details(ncu, found), TEXT_BYTES)
+    file, remark = kept(found)
+    note = "; ".join(filter(None, (result["note"], remark))) or None
+    return {"tool": "ncu", "note": note, "kernels": kernels, "text": text}, file
+
+
+def kept(found: Path) -> tuple[bytes, str]:
+    """Return the file that Nsight Compute wrote, or nothing and why it is left out."""
+    with found.open("rb") as opened:
+        data = opened.read(FILE_BYTES + 1)
+    if len(data) <= FILE_BYTES:
+        return data, ""
+    return b"", f"the report file is left out: it has more than {FILE_BYTES >> 20} MiB"
 
 
 def with_torch(why_not_ncu: str) -> Report:

@@ -1,7 +1,8 @@
 """What a profiler process reports becomes a profile, and evidence about a ranked time.
 
 The report is read from shared memory in one copy, and held to a schema. It is the candidate's word
-about itself: it can lie, and harms nobody by it.
+about itself: it can lie, and harms nobody by it. The file of Nsight Compute is bytes to us: handed
+on, and opened by nobody here.
 """
 
 import logging
@@ -21,11 +22,12 @@ from worker.blame import Failure, blame
 from worker.ncu import MOST_KERNELS
 from worker.protocol import Status
 from worker.runner_process import Answered, End, RunnerProcess
-from worker.tool_report import REGION_BYTES, TEXT_BYTES, read_report
+from worker.tool_report import PROFILE_BYTES, TEXT_BYTES, read_file, read_report
 
 log = logging.getLogger("halfbyte.judge")
 
 TEXT_NAME: Final = "profile.txt"
+FILE_NAME: Final = "profile.ncu-rep"
 EXCESS_SHARE: Final = 0.03
 EXCESS_US: Final = 1.5
 """Kernels that take longer than the time of a case by more than both are worth a look."""
@@ -77,15 +79,15 @@ class Profiled:
     """What profiling found."""
 
     profile: Profile
-    artifacts: dict[str, str]
+    artifacts: dict[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class LookedAt:
-    """What a verdict says of it, and the texts that it names."""
+    """What a verdict says of it, and the artifacts that it names."""
 
     fields: dict[str, object] = field(default_factory=dict)
-    artifacts: dict[str, str] = field(default_factory=dict)
+    artifacts: dict[str, bytes] = field(default_factory=dict)
 
 
 def profile(order: Order, runner: RunnerProcess, limit_s: float, cancel_fd: int) -> Profiled:
@@ -95,10 +97,10 @@ def profile(order: Order, runner: RunnerProcess, limit_s: float, cancel_fd: int)
         RunnerFailed, Interrupted: see `worker.runner_process`.
 
     """
-    memory = HostPiece(REGION_BYTES)
+    memory = HostPiece(PROFILE_BYTES)
     try:
         end = _ended(order, memory, runner, limit_s, cancel_fd)
-        report = read_report(memory.mapping, 0)
+        report, file = read_report(memory.mapping, 0), read_file(memory.mapping)
     finally:
         memory.close()
     if not (isinstance(end, Answered) and end.answer.status is Status.DONE):
@@ -110,9 +112,13 @@ def profile(order: Order, runner: RunnerProcess, limit_s: float, cancel_fd: int)
     except ValidationError:
         return _nothing(Failure("rejected", "protocol", "it reported what no honest process does"))
     kernels = tuple(ProfiledKernel(**kernel.model_dump()) for kernel in found.kernels)
-    links = {"text": TEXT_NAME} if found.text else {}
+    left = {
+        "text": (TEXT_NAME, found.text.encode()),
+        "report": (FILE_NAME, file if found.tool == "ncu" else b""),
+    }
+    links = {kind: name for kind, (name, data) in left.items() if data}
     seen = Profile(tool=found.tool, note=found.note, kernels=kernels, links=links)
-    return Profiled(seen, {TEXT_NAME: found.text} if found.text else {})
+    return Profiled(seen, {name: data for name, data in left.values() if data})
 
 
 def _ended(

@@ -1,7 +1,8 @@
 """What a compiler or profiler process writes for the judge: JSON in shared memory, bounded.
 
-One region a target, one for a profile: a length, and behind it the report. Standard library only:
-the process that runs strangers' code imports this.
+One region a target, one for a profile: a length, and behind it the report. Behind that of a profile
+lies the profiler's own file in the same way, which nobody here reads. Standard library only: the
+process that runs strangers' code imports this.
 """
 
 import json
@@ -16,26 +17,47 @@ JOB_BYTES: Final = 4 << 20
 """Kept of all texts of a job; each target has an equal share."""
 REGION_BYTES: Final = 6 << 20
 """Of one target: a full share, escaped, fits in."""
+FILE_BYTES: Final = 8 << 20
+"""Kept of the profiler's own file; a larger one is left out, as a part of it opens nowhere."""
 LINES: Final = 30
 MESSAGE_BYTES: Final = 6144
 _LENGTH: Final = struct.Struct("<I")
+PROFILE_BYTES: Final = REGION_BYTES + _LENGTH.size + FILE_BYTES
+"""Of a profile: its report, and the file behind it."""
 
 
 def write_report(mapping: mmap.mmap, index: int, report: Mapping[str, object]) -> None:
     """Write the report of a target; the texts of its kernels have been cut to its share."""
     data = json.dumps(report, ensure_ascii=False).encode("utf-8", "replace")
-    if len(data) > REGION_BYTES - _LENGTH.size:
-        raise ValueError(f"a report of {len(data)} bytes")
-    begin = index * REGION_BYTES + _LENGTH.size
-    mapping[begin : begin + len(data)] = data
-    _LENGTH.pack_into(mapping, index * REGION_BYTES, len(data))
+    _write(mapping, index * REGION_BYTES, REGION_BYTES - _LENGTH.size, data)
 
 
 def read_report(mapping: mmap.mmap, index: int) -> bytes:
     """Copy the report of a target out of reach; empty where its length is none."""
-    (length,) = _LENGTH.unpack_from(mapping, index * REGION_BYTES)
-    begin = index * REGION_BYTES + _LENGTH.size
-    return mapping[begin : begin + length] if length <= REGION_BYTES - _LENGTH.size else b""
+    return _read(mapping, index * REGION_BYTES, REGION_BYTES - _LENGTH.size)
+
+
+def write_file(mapping: mmap.mmap, data: bytes) -> None:
+    """Write the profiler's own file, behind the report."""
+    _write(mapping, REGION_BYTES, FILE_BYTES, data)
+
+
+def read_file(mapping: mmap.mmap) -> bytes:
+    """Copy the profiler's own file out of reach; empty where its length is none."""
+    return _read(mapping, REGION_BYTES, FILE_BYTES)
+
+
+def _write(mapping: mmap.mmap, begin: int, room_bytes: int, data: bytes) -> None:
+    if len(data) > room_bytes:
+        raise ValueError(f"a report of {len(data)} bytes")
+    mapping[begin + _LENGTH.size : begin + _LENGTH.size + len(data)] = data
+    _LENGTH.pack_into(mapping, begin, len(data))
+
+
+def _read(mapping: mmap.mmap, begin: int, room_bytes: int) -> bytes:
+    (length,) = _LENGTH.unpack_from(mapping, begin)
+    first = begin + _LENGTH.size
+    return mapping[first : first + length] if length <= room_bytes else b""
 
 
 def cut_to_share(texts: Iterable[str], targets: int) -> list[str]:

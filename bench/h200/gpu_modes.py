@@ -53,7 +53,7 @@ def profiled(spares: Spares, ncu: Path | None, cancel_fd: int) -> None:
     seen = profile(order, runner, LIMITS.job_s, cancel_fd)
     runner.close()
     note("profile", seen.profile.model_dump())
-    note("profile_text", next(iter(seen.artifacts.values()), "")[:4000])
+    note("profile_text", next(iter(seen.artifacts.values()), b"")[:4000].decode("utf-8", "replace"))
     note("profile_stderr", runner.stderr.text()[-1500:])
 
 

@@ -1,5 +1,7 @@
 """Profiles as clients of other leaderboards read them: texts in base64, and a zip.
 
+The zip has the report file of Nsight Compute where that was kept, as popcorn-cli wants it.
+
 Of mode `profile`, what a profiler saw on a GPU; of mode `compile`, what the compiler made: static,
 nothing was run.
 """
@@ -60,20 +62,20 @@ def report_of_profile(job: Job, verdict: Verdict) -> str:
 
 
 async def archive_of(queue: JobQueue, job: Job, verdict: Verdict) -> bytes:
-    """Return a zip of the report, and of the texts that the verdict names."""
-    texts: dict[str, str | bytes] = {"report.txt": report_of_profile(job, verdict)}
-    for name in _texts_of(verdict):
-        text = await queue.artifact(job.id, name)
-        if text is not None:
-            texts[_name_in_zip(verdict, name)] = text
-    return await asyncio.to_thread(_zipped, texts)  # megabytes: others are answered meanwhile
+    """Return a zip of the report, and of the artifacts that the verdict names."""
+    files: dict[str, str | bytes] = {"report.txt": report_of_profile(job, verdict)}
+    for name in _artifacts_of(verdict):
+        data = await queue.artifact(job.id, name)
+        if data is not None:
+            files[_name_in_zip(verdict, name)] = data
+    return await asyncio.to_thread(_zipped, files)  # megabytes: others are answered meanwhile
 
 
-def _zipped(texts: Mapping[str, str | bytes]) -> bytes:
+def _zipped(files: Mapping[str, str | bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in texts.items():
-            archive.writestr(name, text)
+        for name, data in files.items():
+            archive.writestr(name, data)
     return packed.getvalue()
 
 
@@ -106,7 +108,7 @@ def _name_in_zip(verdict: Verdict, name: str) -> str:
     return NCU_DETAILS if of_ncu else name
 
 
-def _texts_of(verdict: Verdict) -> Iterator[str]:
+def _artifacts_of(verdict: Verdict) -> Iterator[str]:
     """Yield the names of the artifacts: ours, as what a file calls its kernels may be a path."""
     for kernel in verdict.kernels:
         yield from kernel.links.values()

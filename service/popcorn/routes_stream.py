@@ -16,6 +16,7 @@ from contract.errors import JobNotFound, QueueUnavailable
 from contract.job import Job
 from contract.problem import PROBLEMS
 from contract.queue import JobQueue
+from contract.verdict import Verdict
 from service.compat.profile import PROFILES, report_of_profile, with_profile
 from service.dependencies import Parts, parts_of
 from service.popcorn.identity import Competitor
@@ -63,8 +64,7 @@ def _streamed(parts: Parts, events: AsyncIterator[ServerSentEvent]) -> Response:
 async def told_of(parts: Parts, job: Job, *, aloud: bool = False) -> AsyncIterator[ServerSentEvent]:
     """Yield what the client prints, up to how it ended, or why no more can be told.
 
-    `aloud`: it shows nothing of a profile and wants a file that there is not, so it hears the
-    report before.
+    `aloud`: it saves a profile and shows nothing of it, so it hears the report before.
     """
     began, told, told_at = time.monotonic(), "", 0.0
     try:
@@ -85,8 +85,7 @@ async def told_of(parts: Parts, job: Job, *, aloud: bool = False) -> AsyncIterat
                 yield _event("status", members)
         job = await parts.queue.get(job.id)
         if aloud and job.verdict is not None and failure_of(job) is None:
-            report = report_of_profile(job, job.verdict)
-            yield _event("status", {"message": f"\n{report}\n\n{NO_REPORT_FILE}"})
+            yield _event("status", {"message": f"\n{_read_aloud(job, job.verdict)}"})
         yield await _last_event(parts.queue, job)
     except JobNotFound:
         yield _error(f"submission {job.number} was deleted")
@@ -100,6 +99,12 @@ async def _status(queue: JobQueue, job_id: str) -> str | None:
         job = await queue.get(job_id)
         return ENDED if job.state.ended else status_of(job, await runner_queue(queue, job))
     return None
+
+
+def _read_aloud(job: Job, verdict: Verdict) -> str:
+    report = report_of_profile(job, verdict)
+    saved = verdict.profile is not None and "report" in verdict.profile.links
+    return report if saved else f"{report}\n\n{NO_REPORT_FILE}"
 
 
 async def _last_event(queue: JobQueue, job: Job) -> ServerSentEvent:

@@ -252,20 +252,24 @@ def test_a_profile_has_a_line_a_kernel_and_says_what_saw_it():
         "shared_bytes": 99328, "occupancy": 0.3125, "gbytes_per_s": 2150.2, "tensor_pipe": 0.44,
     }  # fmt: skip
     unknown = dict.fromkeys(gemm) | {"case": 1, "name": "split", "duration_us": 20.0}
-    profile = {"tool": "ncu", "note": None, "kernels": [gemm, unknown]}
+    links = {"report": "/v1/jobs/x/artifacts/profile.ncu-rep"}
+    profile = {"tool": "ncu", "note": None, "kernels": [gemm, unknown], "links": links}
     lines = text_of(finished(profile=profile)).splitlines()
     assert [line.split() for line in lines if "gemm" in line or "split" in line] == [
         ["0", r"gemm\x1b[2J", "81.50", "168", "99328", "31%", "2150", "44%"],
         ["1", "split", "20.00", *("-",) * 5],
     ]
-    assert "seen by ncu" in lines
+    assert lines[lines.index("seen by ncu") + 1] == (
+        "to open in ncu-ui: halfbyte show JOB --artifact profile.ncu-rep > profile.ncu-rep"
+    )
 
 
 def test_a_profile_without_kernels_says_why():
-    profile = {"tool": "torch", "note": "ncu is not installed on this worker", "kernels": []}
-    assert "seen by torch: ncu is not installed on this worker\n" in text_of(
-        finished(profile=profile)
-    )
+    why = "ncu is not installed on this worker"
+    profile = {"tool": "torch", "note": why, "kernels": [], "links": {}}
+    text = text_of(finished(profile=profile))
+    assert f"seen by torch: {why}\n" in text
+    assert "ncu-ui" not in text
 
 
 def test_only_a_ranked_time_that_is_doubted_is_told():

@@ -153,6 +153,14 @@ def test_an_artifact_is_printed_as_it_is(halfbyte, service):
     assert done.stdout == "ncu says\n"
 
 
+def test_an_artifact_of_bytes_is_saved_as_it_is(environment, service):
+    written = bytes(range(256))
+    service.tell("GET", f"{ONE}/artifacts/profile.ncu-rep", Answer(200, written))
+    command = (HALFBYTE, "show", JOB, "--artifact", "profile.ncu-rep", "--url", service.url)
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=50, check=True)
+    assert done.stdout == written
+
+
 def test_a_verdict_with_times_fits_in_80_columns():
     sizes = {"m": [80, 176, 128, 72, 64, 248, 96, 160], "n": [4096] * 8, "k": [7168] * 8}
     late = timing(median_us=1644.25, p10_us=1600.1, p90_us=1700.2, unstable=True, launch_bound=True)

@@ -1,4 +1,4 @@
-"""Texts beside a verdict: kept compressed, as long as the job."""
+"""Texts and files beside a verdict: kept compressed, as long as the job."""
 
 import pytest
 
@@ -6,14 +6,18 @@ from contract.errors import LeaseLost
 from contract.settings import QueueSettings
 from tests.contract.examples import passed, submission, worker
 
-TEXTS = {"sm_90a-0-gemm.ptx": "ü" * 100_000, "sm_90a-0-gemm.sass": ""}
+TEXTS = {
+    "sm_90a-0-gemm.ptx": ("ü" * 100_000).encode(),
+    "sm_90a-0-gemm.sass": b"",
+    "profile.ncu-rep": bytes(range(256)),
+}
 
 
 async def test_texts_come_back_as_they_were_and_take_less_room(queue, redis):
     job = await queue.submit(submission(), "alice")
     await queue.finish(await queue.claim(worker(), 0), passed(), TEXTS)
     for name, text in TEXTS.items():
-        assert (await queue.artifact(job.id, name)).decode() == text
+        assert await queue.artifact(job.id, name) == text
     assert await redis.hstrlen(f"halfbyte:artifacts:{job.id}", "sm_90a-0-gemm.ptx") < 1_000
 
 

@@ -145,7 +145,7 @@ async def test_bytes_of_files_and_verdicts_are_charged_once_by_owner(queue, redi
     assert 300_000 <= sent < 310_000
     lease = await queue.claim(GPU, 0)
     for _ in range(2):
-        await queue.finish(lease, passed(), {"a.ptx": "no two lines alike"})
+        await queue.finish(lease, passed(), {"a.ptx": b"no two lines alike"})
     kept = sum(map(int, await redis.hvals("halfbyte:kept:alice")))
     assert sent < kept < sent + 10_000
     assert await redis.ttl("halfbyte:kept:alice") > 0

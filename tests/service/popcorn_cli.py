@@ -131,14 +131,21 @@ class PopcornCli:
     async def profile(
         self, board: str, gpu: str, content: bytes = FILE, **options: str
     ) -> list[dict[str, bytes]]:
-        """Send a file to be profiled; return the files that are saved of each run."""
+        """Send a file to be profiled; return the files that are saved of each run.
+
+        It wants a report of Nsight Compute among those of each, whatever else it has saved.
+        """
         path = f"/profile/{board.lower()}/{gpu}"
         (result,) = (await self._listen(path, form_of(content, "k.py", options)))["results"]
         assert result["success"] is True
         assert result["runs"]
         assert all(run["run"]["success"] for run in result["runs"].values())
         traces = [run["profile"]["trace"] for run in result["runs"].values()]
-        return [_saved(base64.b64decode(trace, validate=True)) for trace in traces]
+        saved = [_saved(base64.b64decode(trace, validate=True)) for trace in traces]
+        if not all(any(name.endswith(".ncu-rep") for name in files) for files in saved):
+            names = sorted(name for files in saved for name in files)
+            raise ApplicationError(f"saved {names}; NCU archive contains no .ncu-rep report")
+        return saved
 
     async def stream(self, board: str, gpu: str, mode: str, content: bytes = FILE) -> dict:
         """Send a file and listen; return the result, as it is before it is printed."""

@@ -63,7 +63,7 @@ async def job(http, queue):
     job = await submitted(http)
     lease = await queue.claim(worker(), wait_s=10)
     verdict = timed().model_copy(update={"kernels": (KERNEL,)})
-    await queue.finish(lease, verdict, {NAME: "<script>\x1b[31m \u00fc"})
+    await queue.finish(lease, verdict, {NAME: "<script>\x1b[31m \u00fc".encode()})
     return job["id"]
 
 

@@ -2,8 +2,10 @@
 
 import pytest
 
+from contract.keys import Role
 from contract.problem import PROBLEMS
 from contract.profile import Profile, ProfiledKernel
+from tests.service.conftest import serving
 from tests.service.workers import HONEST, timed, unfit, worker
 
 CASE = {"m": [96], "n": [128], "k": [256]}
@@ -100,11 +102,51 @@ async def test_the_text_of_a_profile_is_where_the_verdict_says(http, queue):
     profile = Profile(tool="ncu", kernels=(kernel,), links={"text": "profile.txt"})
     verdict = timed().model_copy(update={"score": None, "profile": profile})
     lease = await queue.claim(LOOSE, wait_s=10)
-    await queue.finish(lease, verdict, {"profile.txt": "gemm: 81.5 us\n"})
+    await queue.finish(lease, verdict, {"profile.txt": b"gemm: 81.5 us\n"})
     shown = (await http.get(f"/v1/jobs/{job['id']}")).json()["verdict"]["profile"]
     assert shown["kernels"][0]["duration_us"] == 81.5
     assert shown["links"] == {"text": f"/v1/jobs/{job['id']}/artifacts/profile.txt"}
     assert (await http.get(shown["links"]["text"])).text == "gemm: 81.5 us\n"
+
+
+async def test_the_report_file_of_a_profile_is_saved_and_never_shown(http, queue):
+    """It is what a process of a stranger wrote."""
+    await queue.heartbeat(LOOSE)
+    job = (await http.post("/v1/jobs", json={"mode": "profile", **CASE})).json()
+    name, written = "profile.ncu-rep", b"<script>alert(1)</script>" + bytes(range(256))
+    profile = Profile(tool="ncu", links={"report": name})
+    verdict = timed().model_copy(update={"score": None, "profile": profile})
+    await queue.finish(await queue.claim(LOOSE, wait_s=10), verdict, {name: written})
+    shown = (await http.get(f"/v1/jobs/{job['id']}")).json()["verdict"]["profile"]
+    assert shown["links"] == {"report": f"/v1/jobs/{job['id']}/artifacts/{name}"}
+    answer = await http.get(shown["links"]["report"])
+    assert answer.content == written
+    told = ("content-type", "content-disposition", "x-content-type-options")
+    assert [answer.headers[each] for each in told] == [
+        "application/octet-stream",
+        f'attachment; filename="{name}"',
+        "nosniff",
+    ]
+    assert (
+        "Its report file, for Nsight Compute"
+        in (await http.get(f"/jobs/{job['id']}", headers={"accept": "text/html"})).text
+    )
+
+
+async def test_the_report_file_of_others_is_not_there(queue_settings, queue, keys):
+    (_, root), (_, ann) = await keys.make("root", Role.ADMIN), await keys.make("ann")
+    _, bob = await keys.make("bob")
+    await queue.heartbeat(LOOSE)
+    async with serving(queue_settings) as http:
+        asked = {"mode": "profile", **CASE}
+        job = (await http.post("/v1/jobs", json=asked, headers=ann)).json()
+        profile = Profile(tool="ncu", links={"report": "profile.ncu-rep"})
+        verdict = timed().model_copy(update={"score": None, "profile": profile})
+        lease = await queue.claim(LOOSE, wait_s=10)
+        await queue.finish(lease, verdict, {"profile.ncu-rep": b"bytes"})
+        path = f"/v1/jobs/{job['id']}/artifacts/profile.ncu-rep"
+        found = [(await http.get(path, headers=who)).status_code for who in (ann, root, bob, {})]
+    assert found == [200, 200, 404, 401]
 
 
 async def test_a_ranked_job_waits_where_nobody_is_alive_yet(http):

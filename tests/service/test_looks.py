@@ -45,7 +45,7 @@ async def test_names_of_artifacts_become_paths(http, queue):
     )  # fmt: skip
     verdict = timed().model_copy(update={"kernels": (kernel,)})
     lease = await queue.claim(worker(), wait_s=10)
-    await queue.finish(lease, verdict, {"0.ptx": ".version 8"})
+    await queue.finish(lease, verdict, {"0.ptx": b".version 8"})
     shown = (await http.get(job["links"]["self"])).json()["verdict"]["kernels"][0]["links"]["ptx"]
     assert (await http.get(shown)).text == ".version 8"
 

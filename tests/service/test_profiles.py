@@ -17,6 +17,8 @@ from tests.service.workers import HERE, timed, worker, wrong_everywhere
 
 CASE = "m: [16]; n: [16]; k: [16]; g: 1"
 PTX = "sm_100a-0-gemm.ptx"
+REPORT = "profile.ncu-rep"
+NO_TEXT = bytes(range(256)) * 100
 
 
 def compiled(name: str = "gemm") -> Passed:
@@ -48,7 +50,7 @@ async def test_a_profile_has_a_count_a_report_and_a_zip(cli, queue):
     listening = asyncio.create_task(cli.stream(BOARD, "b200", "profile"))
     lease = await queue.claim(worker(), wait_s=10)
     assert (lease.submission.device, lease.submission.targets) == ("any", ("sm_100a",))
-    await queue.finish(lease, compiled(), {PTX: ".version 8.8"})
+    await queue.finish(lease, compiled(), {PTX: b".version 8.8"})
     ((key, run),) = (await listening)["results"][0]["runs"].items()
     assert key.startswith("profile")
     assert "not run" in run["profile"]["profiler"]
@@ -66,7 +68,7 @@ async def test_a_profile_has_a_count_a_report_and_a_zip(cli, queue):
 async def test_a_kernel_whose_name_is_a_path_stays_in_its_folder_and_off_the_terminal(cli, queue):
     listening = asyncio.create_task(cli.stream(BOARD, "b200", "profile"))
     lease = await queue.claim(worker(), wait_s=10)
-    await queue.finish(lease, compiled("../../.ssh/rc\x1b[2J"), {PTX: ".version 8.8"})
+    await queue.finish(lease, compiled("../../.ssh/rc\x1b[2J"), {PTX: b".version 8.8"})
     ((_, run),) = (await listening)["results"][0]["runs"].items()
     files = unpacked(decoded(run["profile"]["trace"]))
     assert set(files) == {PTX, "report.txt"}
@@ -79,9 +81,21 @@ async def test_a_profile_is_read_aloud_where_the_client_only_saves_it(cli, queue
     listening = asyncio.create_task(cli.profile(BOARD, "h200", benchmark_index="1"))
     lease = await queue.claim(H200, wait_s=10)
     assert lease.submission.cases == PROBLEMS[BOARD].benchmarks[1:2]
-    await queue.finish(lease, measured(), {"ncu.txt": "what ncu says"})
-    assert await listening == [{"ncu-details.txt": b"what ncu says"}]
+    await queue.finish(lease, measured(REPORT), {"ncu.txt": b"what ncu says", REPORT: NO_TEXT})
+    saved = {"ncu-details.txt": b"what ncu says", REPORT: NO_TEXT}
+    assert await listening == [saved]
     assert "gemm: 12.25 us, 96 registers" in cli.log[-1]
+    assert "There is no .ncu-rep" not in "".join(cli.log)
+
+
+async def test_without_a_report_file_the_client_is_told_why_it_ends_with_1(cli, queue):
+    await queue.heartbeat(H200)
+    listening = asyncio.create_task(cli.profile(BOARD, "h200"))
+    await queue.finish(
+        await queue.claim(H200, wait_s=10), measured(), {"ncu.txt": b"what ncu says"}
+    )
+    with pytest.raises(ApplicationError, match=r"saved \['ncu-details.txt'\]; NCU archive"):
+        await listening
     assert "There is no .ncu-rep" in cli.log[-1]
 
 
@@ -89,8 +103,9 @@ async def test_a_static_profile_is_read_aloud_too(cli, queue):
     listening = asyncio.create_task(cli.profile(BOARD, "b200"))
     lease = await queue.claim(worker(), wait_s=10)
     assert lease.submission.targets == ("sm_100a",)
-    await queue.finish(lease, compiled(), {PTX: ".version 8.8"})
-    assert await listening == [{}]
+    await queue.finish(lease, compiled(), {PTX: b".version 8.8"})
+    with pytest.raises(ApplicationError, match=r"saved \[\]; NCU archive contains no .ncu-rep"):
+        await listening
     assert "gemm: 96 registers, 0 bytes spilled" in cli.log[-1]
 
 
@@ -129,7 +144,7 @@ async def test_the_second_profiler_gives_a_job_and_a_zip(cli, queue):
     assert waiting["queue_position"] == 1
     assert waiting["artifacts"] == []
     lease = await queue.claim(worker(), wait_s=10)
-    await queue.finish(lease, compiled(), {PTX: ".version 8.8"})
+    await queue.finish(lease, compiled(), {PTX: b".version 8.8"})
     done = await cli.json("GET", f"/jobs/{job_id}")
     assert done["status"] == "succeeded"
     ((name, url),) = [(each["name"], each["url"]) for each in done["artifacts"]]
@@ -137,9 +152,10 @@ async def test_the_second_profiler_gives_a_job_and_a_zip(cli, queue):
     assert "report.txt" in unpacked((await cli.request("GET", url)).content)
 
 
-def measured() -> Passed:
+def measured(report: str | None = None) -> Passed:
     kernel = ProfiledKernel(case=0, name="gemm", duration_us=12.25, registers=96, occupancy=0.5)
-    profile = Profile(tool="ncu", kernels=(kernel,), links={"text": "ncu.txt"})
+    links = {"text": "ncu.txt"} | ({"report": report} if report else {})
+    profile = Profile(tool="ncu", kernels=(kernel,), links=links)
     return timed().model_copy(update={"profile": profile, "score": None})
 
 
@@ -152,7 +168,7 @@ async def test_a_worker_with_a_gpu_measures(cli, queue):
     listening = asyncio.create_task(cli.stream(BOARD, "h200", "profile"))
     lease = await queue.claim(H200, wait_s=10)
     assert (lease.job.mode, lease.job.device) == ("profile", "H200")
-    await queue.finish(lease, measured(), {"ncu.txt": "what ncu says"})
+    await queue.finish(lease, measured(), {"ncu.txt": b"what ncu says"})
     result = await listening
     run = result["results"][0]["runs"]["profile.0"]
     told = run["run"]["result"]
@@ -171,7 +187,7 @@ async def test_a_backend_gets_a_profile_too(http, queue):
     job = {"lang": "py", "mode": "profile", "sources": {"submission.py": FILE.decode()}}
     sent = asyncio.create_task(http.post("/v1/compat/run", json=job | {"benchmarks": CASE}))
     lease = await queue.claim(H200, wait_s=10)
-    await queue.finish(lease, measured(), {"ncu.txt": "what ncu says"})
+    await queue.finish(lease, measured(), {"ncu.txt": b"what ncu says"})
     result = (await sent).json()
     assert result["success"] is True
     ((key, run),) = result["runs"].items()

@@ -1,5 +1,6 @@
 """Stands in for Nsight Compute's command line: runs what it is to profile, and has seen two kernels
-a case, of 80 and 20 us. A file with the words NO COUNTERS in it cannot be profiled.
+a case, of 80 and 20 us. A file with the words NO COUNTERS in it cannot be profiled; of one with the
+words FULL REPORT what is written has 8 MiB, of one with LARGE REPORT a byte more.
 """
 
 import json
@@ -7,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+NO_TEXT = bytes(range(256))
 COLUMNS = {
     "ID": ("", "0"),
     "Kernel Name": ("", ""),
@@ -38,18 +40,23 @@ def csv(cases: int) -> str:
 def main() -> int:
     words = sys.argv[1:]
     if words[0] == "--import":
-        cases = int(Path(words[1]).read_text())
+        cases = int(Path(words[1]).read_bytes().split()[0])
         details = f"{2 * cases} kernels, in words\n"
         sys.stdout.write(csv(cases) if "raw" in words else details)
         return 0
     report = words[words.index("--export") + 1]
     command = words[words.index(sys.executable) :]
-    if b"NO COUNTERS" in Path("source.py").read_bytes():
+    source = Path("source.py").read_bytes()
+    if b"NO COUNTERS" in source:
         Path(f"{report}.log").write_text("==ERROR== ERR_NVGPUCTRPERM: not permitted\n")
         return 1
     status = subprocess.run(command, check=False).returncode
     cases = len(json.loads(Path("order.json").read_bytes())["cases"])
-    Path(f"{report}.ncu-rep").write_text(str(cases))
+    written = b"%d\n%s" % (cases, NO_TEXT)
+    for word, size_bytes in ((b"FULL REPORT", 8 << 20), (b"LARGE REPORT", (8 << 20) + 1)):
+        if word in source:
+            written = written.ljust(size_bytes, b"\0")
+    Path(f"{report}.ncu-rep").write_bytes(written)
     return status
 
 

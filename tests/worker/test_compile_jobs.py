@@ -73,8 +73,8 @@ def test_every_kernel_is_described_for_every_target(judge: JudgeHarness) -> None
     for found in verdict.kernels:
         assert 0 < found.registers <= 255
         assert (found.instructions, found.spill_bytes, found.tma) == ({}, 0, False)
-        assert f".target {found.target}" in judged.artifacts[found.links["ptx"]]
-        assert "EXIT" in judged.artifacts[found.links["sass"]]
+        assert f".target {found.target}".encode() in judged.artifacts[found.links["ptx"]]
+        assert b"EXIT" in judged.artifacts[found.links["sass"]]
     assert set(judged.artifacts) == {link for k in verdict.kernels for link in k.links.values()}
 
 

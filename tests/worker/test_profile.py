@@ -16,7 +16,9 @@ from worker.judge import OWN_CALLS
 from worker.messages import Judged
 from worker.sandbox.confinement import SandboxSettings
 from worker.settings import WorkerSettings
+from worker.tool_report import FILE_BYTES
 
+NO_TEXT = ncu_stand_in.NO_TEXT
 HONEST = Path("tests/candidates/honest_torch.py").read_bytes()
 CASES = PROBLEM.benchmarks
 
@@ -49,8 +51,25 @@ def test_a_profile_has_the_kernels_of_every_case_and_the_tools_own_text(
     kernels = [(each.case, each.name, each.duration_us) for each in verdict.profile.kernels]
     assert kernels == [(case, *each) for case in (0, 1) for each in (("gemm", 80), ("split", 20))]
     assert verdict.profile.kernels[0].tensor_pipe == pytest.approx(0.44)
-    assert judged.artifacts == {verdict.profile.links["text"]: "4 kernels, in words\n"}
+    assert verdict.profile.links == {"text": "profile.txt", "report": "profile.ncu-rep"}
+    assert judged.artifacts == {
+        "profile.txt": b"4 kernels, in words\n",
+        "profile.ncu-rep": b"2\n" + NO_TEXT,
+    }
     assert verdict.score is None
+
+
+def test_a_report_file_that_is_too_large_is_left_out_and_the_note_says_so(
+    profiling_judge: JudgeHarness,
+) -> None:
+    judged = profiled(profiling_judge, HONEST + b"# LARGE REPORT\n")
+    profile = judged.verdict.profile
+    assert profile.note == "the report file is left out: it has more than 8 MiB"
+    assert (profile.tool, len(profile.kernels)) == ("ncu", 4)
+    assert set(judged.artifacts) == {"profile.txt"}
+    largest = profiled(profiling_judge, HONEST + b"# FULL REPORT\n")
+    assert largest.verdict.profile.note is None
+    assert len(largest.artifacts["profile.ncu-rep"]) == FILE_BYTES
 
 
 def test_torch_looks_where_ncu_cannot_and_the_note_says_why(profiling_judge: JudgeHarness) -> None:
@@ -59,7 +78,8 @@ def test_torch_looks_where_ncu_cannot_and_the_note_says_why(profiling_judge: Jud
     assert profile.tool == "torch"
     assert "ncu ended with status 1" in profile.note
     assert "ERR_NVGPUCTRPERM: not permitted" in profile.note
-    table = judged.artifacts[profile.links["text"]]
+    assert set(profile.links) == {"text"}
+    table = judged.artifacts[profile.links["text"]].decode()
     assert "case 0" in table
     assert "case 1" in table
     assert "aten::mm" in table

@@ -10,13 +10,17 @@ from pydantic import ValidationError
 
 from worker.compilation import Report
 from worker.tool_report import (
+    FILE_BYTES,
     JOB_BYTES,
+    PROFILE_BYTES,
     REGION_BYTES,
     TEXT_BYTES,
     cut_to_share,
     first_lines,
     head_of,
+    read_file,
     read_report,
+    write_file,
     write_report,
 )
 
@@ -38,6 +42,12 @@ def memory():
         yield mapping
 
 
+@pytest.fixture
+def profile_memory():
+    with mmap.mmap(-1, PROFILE_BYTES) as mapping:
+        yield mapping
+
+
 def test_a_report_is_read_as_it_was_written(memory):
     write_report(memory, 1, {"status": 3, "text": "words ü \udcff", "kernels": [HONEST]})
     found = Report.model_validate_json(read_report(memory, 1))
@@ -48,6 +58,23 @@ def test_a_report_is_read_as_it_was_written(memory):
 def test_a_report_longer_than_its_region_is_none(memory):
     memory[:4] = b"\xff" * 4
     assert read_report(memory, 0) == b""
+
+
+def test_a_file_lies_behind_the_report_as_it_is(profile_memory):
+    data = bytes(range(256)) * (FILE_BYTES // 256)
+    write_report(profile_memory, 0, {"text": "words"})
+    write_file(profile_memory, data)
+    assert read_file(profile_memory) == data
+    assert json.loads(read_report(profile_memory, 0)) == {"text": "words"}
+    with pytest.raises(ValueError, match="a report of 8388609 bytes"):
+        write_file(profile_memory, data + b"x")
+
+
+@pytest.mark.parametrize("length", [FILE_BYTES + 1, 2**32 - 1])
+def test_a_file_longer_than_its_region_is_none(profile_memory, length):
+    assert read_file(profile_memory) == b""
+    profile_memory[REGION_BYTES : REGION_BYTES + 4] = length.to_bytes(4, "little")
+    assert read_file(profile_memory) == b""
 
 
 def test_a_full_share_of_real_texts_fits_into_a_region(memory):
