@@ -22,7 +22,7 @@ from service.callbacks import Courier
 from service.compat.routes import router as compat
 from service.dependencies import Parts
 from service.metrics import Metrics
-from service.middleware import Observe, OneSlash, SameSite
+from service.middleware import HeadAsGet, Observe, OneSlash, SameSite
 from service.openapi import VERSION, description_of
 from service.pages.errors import ProblemPages
 from service.pages.mount import add_pages
@@ -113,6 +113,7 @@ def create_app(
     app.add_middleware(SameSite, loopback_only=loopback_only, hosts=settings.hosts)
     app.add_middleware(ProblemPages)
     app.add_middleware(Observe, metrics=metrics)
+    app.add_middleware(HeadAsGet)
     return app
 
 

@@ -1,4 +1,4 @@
-"""What is done for every request: refuse other sites' pages, count, log."""
+"""What is done for every request: answer HEAD, refuse other sites' pages, count, log."""
 
 import functools
 import ipaddress
@@ -62,6 +62,21 @@ class Observe:
                         "duration_ms": round(1000 * duration_s, 1),
                     },
                 )
+
+
+class HeadAsGet:
+    """Answers HEAD as GET; the server leaves the body out, as it knows what was asked."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Stand around `app`."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; a stream of events, which ends with its job, has no HEAD."""
+        head = scope["type"] == "http" and scope["method"] == "HEAD"
+        if head and not scope["path"].endswith("/events"):
+            scope = {**scope, "method": "GET"}
+        await self._app(scope, receive, send)
 
 
 class OneSlash:

@@ -84,6 +84,32 @@ async def job(queue):
     return await finished(queue, V1)
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "/problems", "/leaderboard", "/compare", "/sign-in", "/jobs/{job}", "/docs"),
+        *("/static/style.css", "/v1/jobs/{job}/roofline.svg", "/v1/jobs/{job}/samples.svg"),
+        *("/v1/jobs/{job}", "/v1/jobs/{job}/log", "/healthz", "/metrics", "/openapi.json"),
+        *("/v1/jobs/x/roofline.svg", "/nowhere", "/jobs/{job}/nothing"),
+    ],
+)
+async def test_head_is_answered_as_get_is_and_without_a_body(http, job, path):
+    """It was answered 405, so what looks at links and what watches a service took it for down."""
+    async with httpx.AsyncClient(base_url=http.base_url) as one_connection:
+        head = await one_connection.head(path.format(job=job), headers=BROWSER)
+        got = await one_connection.get(path.format(job=job), headers=BROWSER)
+    assert (head.status_code, head.content) == (got.status_code, b"")
+    told = ("content-type", "content-security-policy", "cache-control", "location", "vary")
+    assert [head.headers.get(name) for name in told] == [got.headers.get(name) for name in told]
+    if path != "/metrics":  # its figures move
+        assert head.headers["content-length"] == got.headers["content-length"]
+
+
+async def test_a_stream_of_events_has_no_head(http, job):
+    answer = await http.head(f"/v1/jobs/{job}/events")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+
+
 async def test_every_page_keeps_to_its_own_files_and_labels_its_fields(http, queue, job):
     other = await finished(queue, V2, source=FILE + b"# faster\n")
     builtin = await finished(queue, V2, source=None)
