@@ -68,6 +68,16 @@ return rows
 )
 _EXIST = PRELUDE + "return redis.call('EXISTS', key('keys'))"
 _FIND = PRELUDE + "return redis.call('HGETALL', key('key', given.id))"
+_KNOWN = (
+    PRELUDE
+    + """
+if redis.call('EXISTS', key('jobs', given.name)) == 1 then return 1 end
+for _, id in ipairs(redis.call('SMEMBERS', key('keys'))) do
+  if redis.call('HGET', key('key', id), 'name') == given.name then return 1 end
+end
+return 0
+"""
+)
 _CALLBACK_SECRET = (
     PRELUDE
     + """
@@ -170,6 +180,13 @@ class KeyStore:
         fields = fields_from(await self._store.run(_FIND, id=kept.id))
         right = hmac.compare_digest(fields.get("digest", ""), kept.digest)
         return key_from(fields) if right and "revoked_at" not in fields else None
+
+    async def knows(self, name: str) -> bool:
+        """Whether something may be signed for a name: that of a key, revoked or not, or of a job.
+
+        Without keys jobs are sent under names of which there is no list.
+        """
+        return name == ANONYMOUS or bool(await self._store.run(_KNOWN, name=name))
 
     async def callback_secret(self, name: str) -> str:
         """Return what the callbacks of a name's jobs are signed with, `whsec_...`; made at need."""

@@ -45,6 +45,11 @@ async def _run(asked: argparse.Namespace) -> int:
                 revoked = await keys.revoke(asked.id)
                 _say(f"revoked: {revoked.id} of {revoked.name}, role {revoked.role}")
             case "callback-secret":
+                if not await keys.knows(asked.name):
+                    raise ValueError(
+                        f"nobody is called {asked.name!r}: no key and no job has this name; "
+                        "`halfbyte admin key list` shows the names of keys"
+                    )
                 sys.stdout.write(f"{await keys.callback_secret(asked.name)}\n")
     except ValueError as error:
         _say(f"halfbyte: {error}")

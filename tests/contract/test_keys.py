@@ -7,6 +7,7 @@ from redis.asyncio import Redis
 
 from contract.keys import KeyStore, Role
 from contract.queue import JobQueue
+from tests.contract.examples import submission
 
 
 @pytest.fixture
@@ -84,6 +85,21 @@ async def test_a_callback_secret_is_one_a_name_and_stays(keys):
     assert first.startswith("whsec_")
     assert await keys.callback_secret("alice") == first
     assert await keys.callback_secret("bob") != first
+
+
+async def test_only_who_has_a_key_or_a_job_is_known(keys, queue, redis):
+    """A secret was made for every name with a slip of the pen in it, and nothing signed by it."""
+    assert await keys.knows("anonymous")
+    for name in ("alice", "bob", "", "ali"):
+        assert not await keys.knows(name)
+    key, _ = await keys.create("alice", Role.READ)
+    await queue.submit(submission(), "bob")
+    await keys.revoke(key.id)  # what is under way is signed for her still
+    for name in ("alice", "bob"):
+        assert await keys.knows(name)
+    for name in ("", "ali", "bob:x"):
+        assert not await keys.knows(name)
+    assert await redis.exists("halfbyte:secrets") == 0
 
 
 def test_roles_cover_those_below_them():

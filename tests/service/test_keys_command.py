@@ -43,7 +43,13 @@ def test_the_callback_secret_of_a_name_can_be_read_again(capsys):
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["create", "a:b"], "a name has"), (["revoke", "00"], "no key with the id '00'")],
+    [
+        (["create", "a:b"], "a name has"),
+        (["revoke", "00"], "no key with the id '00'"),
+        (["callback-secret", "alcie"], "nobody is called 'alcie': no key and no job"),
+        (["callback-secret", ""], "nobody is called ''"),
+        (["callback-secret", "a:b\x1b[2J"], "nobody is called 'a:b\\x1b[2J'"),
+    ],
 )
 def test_what_makes_no_sense_is_said_in_a_line(arguments, said, capsys):
     assert command.main(arguments) == command.WRONG
