@@ -37,29 +37,48 @@ class Failure:
         return self.message.partition("\n")[0]
 
 
-def blame(end: Answered | Died | Overran | Broke, *, compiling: bool, limit: str) -> Failure:
+def blame(
+    end: Answered | Died | Overran | Broke, *, compiling: bool, limit: str, memory_bytes: int
+) -> Failure:
     """Turn an end that is not the wished one into a failure.
 
     `compiling` says that no call has succeeded yet, so that an abort is the compiler's: Triton
     compiles at the first launch, and its assertions abort the process. `limit` is the name of the
-    limit of time that applied.
+    limit of time that applied, `memory_bytes` the limit of memory on the host.
     """
     match end:
         case Answered(answer):
-            return _answered(answer)
+            return _answered(answer, memory_bytes)
         case Overran(limit_s):
             return Failure("timed_out", limit, f"no answer within {limit_s:g} s ({limit})")
         case Broke(message):
             return Failure("rejected", "protocol", f"the process broke the protocol: {message}")
         case Died(_, out_of_memory=True):
-            return Failure("out_of_memory", "limit", "the process went over its limit of memory")
+            over = f"the process went over its limit of memory, {in_gib(memory_bytes)} on the host"
+            return Failure("out_of_memory", "limit", over)
         case Died(status):
             return _died(status, compiling)
 
 
-def _answered(answer: Answer) -> Failure:
+def _answered(answer: Answer, memory_bytes: int) -> Failure:
     outcome, reason = OUTCOMES.get(answer.status, ("rejected", "protocol"))
-    return Failure(outcome, reason, answer.text or f"the process answered {answer.status.name}")
+    text = answer.text or f"the process answered {answer.status.name}"
+    if answer.status is Status.MEMORY:
+        text = _with_limit(text, memory_bytes)
+    return Failure(outcome, reason, text)
+
+
+def _with_limit(text: str, memory_bytes: int) -> str:
+    """Name the limit in the first line; how much a GPU has, torch says itself."""
+    first, newline, rest = text.partition("\n")
+    if "CUDA" in first or "CUBLAS" in first:
+        return text
+    return f"{first} (its limit of memory is {in_gib(memory_bytes)} on the host){newline}{rest}"
+
+
+def in_gib(size_bytes: int) -> str:
+    """Write a size as people read it."""
+    return f"{size_bytes / 2**30:.3g} GiB"
 
 
 def _died(status: int, compiling: bool) -> Failure:

@@ -16,13 +16,13 @@ from kernels.operands import draw
 from kernels.problem import Case, Distribution, Problem
 from kernels.problems import NVFP4_GROUP_GEMM
 from worker.arena import Arena, Room, device_bytes_for, host_piece_for
-from worker.blame import Failure, blame
+from worker.blame import Failure, blame, in_gib
 from worker.clock import Clock
 from worker.ground import POISON, Ground, Image
 from worker.protocol import Job, Status
 from worker.review import Flag, from_text
 from worker.road import InSlot, Road, Turn
-from worker.runner_process import Answered, RunnerProcess, source_memfd
+from worker.runner_process import Answered, End, RunnerProcess, source_memfd
 from worker.sampling import Sample
 
 HOG_SHARE: Final = 0.5
@@ -96,7 +96,7 @@ class Calls:
             os.close(source_fd)
         if isinstance(end, Answered) and end.answer.status is Status.IMPORTED:
             return None
-        return blame(end, compiling=True, limit=limit)
+        return self._blamed(end, limit)
 
     def close(self) -> None:
         """Give the arena back."""
@@ -109,11 +109,12 @@ class Calls:
         try:
             return self._call(case, distribution, seed)
         except torch.OutOfMemoryError:
-            if memory_of_others() < HOG_SHARE:
+            share_of_others, total_bytes = device_memory()
+            if share_of_others < HOG_SHARE:
                 raise
             self._runner.destroy()
-            left = "it left no device memory to judge with"
-            return Called(failure=Failure("out_of_memory", "device", left))
+            took = f"it left no memory of the device's {in_gib(total_bytes)} to judge with"
+            return Called(failure=Failure("out_of_memory", "device", took))
 
     def _call(self, case: Case, distribution: Distribution, seed: int) -> Called:
         assert self._arena is not None
@@ -131,7 +132,7 @@ class Calls:
         if isinstance(end, Failure):
             return Called(failure=end)
         if not (isinstance(end, Answered) and end.answer.status is Status.DONE):
-            return Called(failure=blame(end, compiling=self.count == 0, limit=limit))
+            return Called(failure=self._blamed(end, limit))
         self.count += 1
         outputs = after.slot.outputs
         official = distribution == "official"
@@ -145,11 +146,15 @@ class Calls:
         sample = Sample(end.answer.event_us, wall_us, end.answer.host_us)
         return Called(comparison, None if self._ground.emulated else sample, failure)
 
+    def _blamed(self, end: End, limit: str) -> Failure:
+        compiling, memory_bytes = self.count == 0, self._runner.memory_bytes
+        return blame(end, compiling=compiling, limit=limit, memory_bytes=memory_bytes)
 
-def memory_of_others() -> float:
-    """Return the share of the device's memory that is in use, but not by us."""
+
+def device_memory() -> tuple[float, int]:
+    """Return the share of the device's memory that is in use, but not by us, and all of it."""
     free_bytes, total_bytes = torch.cuda.mem_get_info()
-    return 1 - (free_bytes + torch.cuda.memory_reserved()) / total_bytes
+    return 1 - (free_bytes + torch.cuda.memory_reserved()) / total_bytes, total_bytes
 
 
 def wrong_values(

@@ -129,7 +129,7 @@ class Compilation:
             # Not all control groups end a whole process tree: here its parent tells.
             end = Died(-signal.SIGKILL, out_of_memory=True)
         if not (isinstance(end, Answered) and end.answer.status is Status.DONE):
-            self._failures[target] = blame(end, compiling=True, limit="job_limit")
+            self._failures[target] = self._blamed(end)
         elif not report:
             words = "the process exited with status 0 while compiling"
             self._failures[target] = Failure("crashed", "exit", words)
@@ -149,8 +149,12 @@ class Compilation:
             if found.status is Status.COMPILER and compilers_words:
                 text += f"\n\n{compilers_words}"
             end = Answered(Answer(0, found.status, text=text))
-            self._failures[target] = blame(end, compiling=True, limit="job_limit")
+            self._failures[target] = self._blamed(end)
         self._keep(target, found.kernels)
+
+    def _blamed(self, end: End) -> Failure:
+        memory_bytes = self._runner.memory_bytes
+        return blame(end, compiling=True, limit="job_limit", memory_bytes=memory_bytes)
 
     def _keep(self, target: str, kernels: Sequence[ReportedKernel]) -> None:
         texts = [text for kernel in kernels for text in (kernel.ptx, kernel.sass)]

@@ -106,7 +106,9 @@ def profile(order: Order, runner: RunnerProcess, limit_s: float, cancel_fd: int)
     if not (isinstance(end, Answered) and end.answer.status is Status.DONE):
         runner.close()
         last = runner.stderr.text().strip().splitlines()[-1:]
-        return _nothing(blame(end, compiling=False, limit="job_limit"), *last)
+        limit_bytes = runner.memory_bytes
+        failed = blame(end, compiling=False, limit="job_limit", memory_bytes=limit_bytes)
+        return _nothing(failed, *last)
     try:
         found = Report.model_validate_json(report)
     except ValidationError:

@@ -90,6 +90,8 @@ class RunnerProcess:
 
         """
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.memory_bytes = limits.memory_bytes
+        """On the host: its limit."""
         self.stdout = Capture(limits.log_bytes)
         self.stderr = Capture(limits.log_bytes)
         try:
@@ -97,7 +99,7 @@ class RunnerProcess:
                 Launch(
                     argv=(sys.executable, "-I", "-u", "-m", program, str(theirs.fileno())),
                     environment=environment,
-                    memory_bytes=limits.memory_bytes,
+                    memory_bytes=self.memory_bytes,
                     stdout_fd=self.stdout.write_fd,
                     stderr_fd=self.stderr.write_fd,
                     socket_fd=theirs.fileno(),

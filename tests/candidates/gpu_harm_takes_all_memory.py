@@ -6,7 +6,7 @@ must never be a fault of the judge, which would give the job a second try.
 class: 55
 needs: gpu
 cases: timed
-reason: allocation or device_memory
+reason: allocation or device
 """
 
 import torch

@@ -3,7 +3,7 @@
 class: 51
 reason: limit
 level: 2
-says: over its limit of memory
+says: over its limit of memory, 1 GiB on the host
 """
 
 import os

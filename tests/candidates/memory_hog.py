@@ -1,7 +1,7 @@
 """OutOfMemory: allocates without end.
 
 class: 51
-says: emory
+says: limit of memory
 """
 
 

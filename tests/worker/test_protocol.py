@@ -24,7 +24,7 @@ from worker.protocol import (
     Status,
     shorten,
 )
-from worker.runner_process import Answered
+from worker.runner_process import Answered, Died
 
 U32, U64 = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
 DURATIONS = st.floats(0, LONGEST_US)
@@ -98,8 +98,30 @@ def test_any_bytes_are_an_answer_or_a_breach_of_the_protocol(record: bytes) -> N
     assert 0 <= answer.host_us <= LONGEST_US
     assert len(answer.text) <= TEXT_BYTES
     answer.text.encode()  # no lone surrogate, which JSON would refuse
-    failure = blame(Answered(answer), compiling=False, limit="call_limit")
+    failure = blame(Answered(answer), compiling=False, limit="call_limit", memory_bytes=1 << 30)
     assert failure.outcome != "passed"
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (
+            Died(-9, out_of_memory=True),
+            "the process went over its limit of memory, 8 GiB on the host",
+        ),
+        (
+            Answered(Answer(0, Status.MEMORY, text="MemoryError\n\nk.py, line 3")),
+            "MemoryError (its limit of memory is 8 GiB on the host)\n\nk.py, line 3",
+        ),
+        (
+            Answered(Answer(0, Status.MEMORY, text="CUDA out of memory. Of 139.80 GiB 1 is free.")),
+            "CUDA out of memory. Of 139.80 GiB 1 is free.",
+        ),
+    ],
+)
+def test_who_runs_out_of_memory_is_told_of_how_much(end: Answered | Died, said: str) -> None:
+    failure = blame(end, compiling=False, limit="call_limit", memory_bytes=8 << 30)
+    assert (failure.outcome, failure.message) == ("out_of_memory", said)
 
 
 @pytest.mark.parametrize("size", [0, 1, ANSWER_BYTES - 1, ANSWER_BYTES + 1])
