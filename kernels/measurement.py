@@ -2,11 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 NonFinite = Literal["NaN", "Infinity", "-Infinity"]
 Number = float | NonFinite
 """A number as it may stand in JSON: non-finite ones are words."""
+DELTA_US: Final = 12.0
+"""How far the judge's clock and events may drift apart unexplained. Measured on an H200; see
+docs/judging.md."""
 
 
 def number(value: float) -> Number:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kernels.measurement import Calibration, Telemetry, Timing
+from kernels.measurement import DELTA_US, Calibration, Telemetry, Timing
 from kernels.problem import Work
 from kernels.roofline import floor_us, speed_of_light_us
 from worker.blame import Failure
@@ -23,8 +23,6 @@ LEAST_US: Final = 0.01
 """A claim of no time at all counts as this, so that nothing is divided by it."""
 FLOOR_SHARE: Final = 0.7
 """Nothing is faster than this share of what the datasheet allows."""
-DELTA_US: Final = 12.0
-"""How far wall and event may drift apart unexplained. Measured on an H200; see docs/judging.md."""
 MOST_DELTAS: Final = 3
 """From as many of them on a time is not believed at all,"""
 MOST_SHARE: Final = 0.02

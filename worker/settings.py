@@ -6,7 +6,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contract.limits import Limits
-from worker.sampling import DELTA_US
+from kernels.measurement import DELTA_US
 from worker.sandbox.confinement import SandboxSettings
 
 NO_GPU: Final = "none"

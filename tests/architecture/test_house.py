@@ -27,8 +27,8 @@ def test_a_test_module_can_too() -> None:
     assert long == {}
 
 
-@pytest.mark.parametrize("module", ["service.main", "client.main", "contract.queue"])
-def test_neither_service_nor_client_load_the_gpu_stack(module: str) -> None:
+@pytest.mark.parametrize("module", ["service.main", "client.main", "contract.queue", "worker.main"])
+def test_a_judge_and_what_it_starts_load_the_gpu_stack_and_nobody_else(module: str) -> None:
     check = f"import sys, {module}; print({{'torch', 'triton', 'numpy'}} & set(sys.modules))"
     found = subprocess.run(
         [sys.executable, "-c", check], capture_output=True, text=True, check=True

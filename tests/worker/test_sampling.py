@@ -2,10 +2,10 @@
 
 import pytest
 
-from kernels.measurement import Calibration, Range, Telemetry
+from kernels.measurement import DELTA_US, Calibration, Range, Telemetry
 from kernels.problem import Case
 from kernels.problems import NVFP4_GROUP_GEMM
-from worker.sampling import DELTA_US, MOST_DELTAS, Sample, timing_of
+from worker.sampling import MOST_DELTAS, Sample, timing_of
 
 WORK = NVFP4_GROUP_GEMM.work(Case(m=(128,), n=(4096,), k=(7168,)))
 DEVICE = "NVIDIA H200"
