@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import torch
@@ -27,6 +27,10 @@ from worker.sampling import Sample
 
 HOG_SHARE: Final = 0.5
 """Who holds more of the device than this while the judge finds none is to blame for it."""
+SLOW_HERE: Final = (
+    "a CPU stands in for a GPU here, which is slow: mode `test` has small cases, "
+    "or send smaller or fewer ones"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,10 @@ class Calls:
 
     def _blamed(self, end: End, limit: str) -> Failure:
         compiling, memory_bytes = self.count == 0, self._runner.memory_bytes
-        return blame(end, compiling=compiling, limit=limit, memory_bytes=memory_bytes)
+        failure = blame(end, compiling=compiling, limit=limit, memory_bytes=memory_bytes)
+        if self._ground.emulated and failure.reason in ("call_limit", "job_limit"):
+            return replace(failure, message=f"{failure.message}; {SLOW_HERE}")
+        return failure
 
 
 def device_memory() -> tuple[float, int]:

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from contract.submission import Mode
-from contract.verdict import Passed
+from contract.verdict import Passed, TimedOut
 from kernels.problem import Case
 from tests.worker.judge_harness import MIXED, SAME_SIZES, JudgeHarness
 
@@ -84,6 +84,8 @@ def test_a_candidate_gets_the_verdict_it_deserves(judge: JudgeHarness, path: Pat
     assert type(verdict).__name__ in wanted["outcome"].split(" or "), verdict.summary
     if not isinstance(verdict, Passed):
         assert verdict.reason in wanted.get("reason", verdict.reason).split(" or ")
+    if isinstance(verdict, TimedOut) and verdict.reason != "import_limit":
+        assert ("mode `test` has small cases" in verdict.summary) == verdict.emulated
     assert wanted.get("says", "") in text_of(verdict)
     assert wanted.get("logs", "") in verdict.log.stdout
     assert len(verdict.model_dump_json()) < 1_000_000
