@@ -169,10 +169,10 @@ class HopperDevice:
     def prepare(self, shapes: Sequence[GroupShape], plan: Plan) -> Call:
         """Make a plan of these shapes ready to be launched."""
         launch = Launch(shapes, plan)
-        if launch.more_items is not None:
-            items = torch.frombuffer(launch.more_items, dtype=torch.uint8).to(self._device)
-            launch.problem.more_items = items.data_ptr()
-            self._items.append(items)
+        # Kept for good, a few kilobytes: calls on any stream may read them.
+        items = torch.frombuffer(launch.items, dtype=torch.uint8).to(self._device)
+        launch.problem.items = items.data_ptr()
+        self._items.append(items)
         # Where b is, a call says; to describe it, any address will do.
         anywhere = torch.empty(MAP_BYTES, dtype=torch.uint8, device=self._device).data_ptr()
         maps = [PackedRows(anywhere, shape.n, shape.k // 2, hopper_plan.ROWS) for shape in shapes]

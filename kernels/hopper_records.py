@@ -1,8 +1,9 @@
 """What a launch of the Hopper kernels is told, byte for byte as `kernels/hopper/gemm.cu` reads it.
 
 Everything but addresses depends on shapes alone. So a `Launch` is made once for the shapes of a
-call, and each call writes its addresses into it. Groups and items that exceed the parameters of a
-kernel are tables of their own, which the caller brings to the device.
+call, and each call writes its addresses into it. Items are a table of their own, which the caller
+brings to the device once; so are more groups than fit, for each call. Parameters are kept small:
+with 6 and 14 KB for the two kernels, a call of 17 us took 21 where the code of both was cold.
 """
 
 import ctypes
@@ -15,14 +16,13 @@ from kernels.cuda_driver import MAP_BYTES
 from kernels.hopper_plan import CHUNK, ROWS, UNIT, Plan
 from kernels.problem import GroupShape
 
-GROUPS: Final = 32
-ITEMS: Final = 640
+GROUPS: Final = 16
 BLOCKS: Final = 160
 SUM_FLOATS: Final = ROWS * 256
 """Sums that a block may leave: a tile of the widest width."""
 THREADS: Final = 384
 DECODE_THREADS: Final = 128
-SHARED_BYTES: Final = 4 * 256 * 128 + 4 * ROWS * 144 + 8 * 1024 + 16 * 8
+SHARED_BYTES: Final = 4 * 256 * 128 + 4 * ROWS * 144 + 2 * 8192 + 16 * 8
 """Slots, stages, staging and barriers."""
 DECODE_SHARED_BYTES: Final = DECODE_THREADS // 8 * 4 * 144
 
@@ -78,8 +78,7 @@ class ProblemRecord(ctypes.Structure):
     _fields_ = (
         ("table", GroupsRecord),
         ("first_items", ctypes.c_int32 * (BLOCKS + 1)),
-        ("items", ItemRecord * ITEMS),
-        ("more_items", ctypes.c_uint64),
+        ("items", ctypes.c_uint64),
         ("padding", ctypes.c_uint8 * 48),
     )
 
@@ -94,7 +93,6 @@ class Launch:
     def __init__(self, shapes: Sequence[GroupShape], plan: Plan) -> None:
         """Fill in all that depends on shapes, but for what describes packed B."""
         self.problem = ProblemRecord()
-        self.more_items: ctypes.Array[ItemRecord] | None = None
         self.groups = self.problem.table.groups
         if len(shapes) > GROUPS:
             self.groups = (GroupRecord * len(shapes))()
@@ -132,12 +130,8 @@ class Launch:
 
     def _fill_items(self, plan: Plan) -> None:
         items = [item for block in plan.blocks for item in block]
-        records = self.problem.items
-        if len(items) > ITEMS:
-            records = self.more_items = (ItemRecord * len(items))()
-        for record, item in zip(records, items, strict=False):
-            for name, value in zip(item._fields, item, strict=True):
-                setattr(record, name, value)
+        self.items = (ItemRecord * len(items))(*items)
+        """What blocks do, one block after the other; they read it in device memory."""
         counts = accumulate(len(block) for block in plan.blocks)
         for index, count in enumerate(counts, start=1):
             self.problem.first_items[index] = count

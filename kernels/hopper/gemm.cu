@@ -46,8 +46,8 @@ struct Item {
     u16 sharers;                  // blocks before this one that leave sums of the tile
 };
 
-constexpr int GROUPS = 32, ITEMS = 640;  // that fit the parameters; more are in device memory
-constexpr int BLOCKS = 160;              // at least the multiprocessors of any sm_90
+constexpr int GROUPS = 16;   // that fit parameters of 4 KB; more are in device memory
+constexpr int BLOCKS = 160;  // at least the multiprocessors of any sm_90
 struct Groups {
     Group groups[GROUPS];
     const Group* more_groups;
@@ -56,9 +56,7 @@ struct Groups {
 struct Problem {
     Groups groups;
     int first_items[BLOCKS + 1];
-    Item items[ITEMS];
-    const Item* more_items;
-    __device__ __forceinline__ const Item* all() const { return more_items ? more_items : items; }
+    const Item* items;
 };
 
 constexpr int WARPGROUPS = 2, ROWS = 64 * WARPGROUPS;  // of B in a tile
@@ -70,8 +68,9 @@ constexpr int STAGES = 4, SLOTS = 4;                    // of the rings of B and
 constexpr int B_SCALES = ROWS * 128, STAGE_BYTES = B_SCALES + ROWS * 16;
 constexpr int SLOT_BYTES = WIDEST * 128;
 constexpr int RING = SLOTS * SLOT_BYTES;                // stages follow the slots
-constexpr int STAGING = RING + STAGES * STAGE_BYTES;    // 1024 bytes a consumer warp
-constexpr int BARRIERS = STAGING + CONSUMERS / 32 * 1024;
+constexpr int STAGING = RING + STAGES * STAGE_BYTES;    // two times 32 rows of C a warpgroup
+constexpr int STAGING_BYTES = 2 * 32 * 128;
+constexpr int BARRIERS = STAGING + WARPGROUPS * STAGING_BYTES;
 constexpr int SHARED_BYTES = BARRIERS + 2 * (STAGES + SLOTS) * 8;
 static_assert(SHARED_BYTES <= 232448, "the most a block can have");
 constexpr int SUM_FLOATS = ROWS * WIDEST;               // of one block's unfinished tile
@@ -128,7 +127,7 @@ class Walk {
     __device__ __forceinline__ void advance() { ++at_; }
     __device__ __forceinline__ Tile tile() const {
         Tile tile;
-        tile.item = problem_.all()[at_];
+        tile.item = problem_.items[at_];
         tile.group = problem_.groups.all() + tile.item.group;
         tile.row = tile.item.row_tile * tile.group->tile_rows;
         tile.rows = min(tile.group->tile_rows, tile.group->m - tile.row);
@@ -404,16 +403,23 @@ __device__ __forceinline__ void collect(
     }
 }
 
-// Rounds and writes. A warp has 16 columns of C; 16 rows pass through each of two buffers at a time.
+// Rounds and writes. A warpgroup has 64 columns of C, a warp 16 of them; 32 rows at a time pass through
+// one of two buffers, so that whole lines of 128 bytes are written. This is much code, a copy for every
+// width, and where it comes from device memory its bytes count: what is rare is a loop.
 template <int N>
 __device__ __forceinline__ void write(const float (&sums)[N / 2], const Tile& tile, u32 staging) {
-    const int lane = threadIdx.x % 32, n = tile.group->n;
-    const int column = tile.column + threadIdx.x / 32 * 16 + lane % 2 * 8, columns = n - column;
-    u16* c = tile.group->c + (long long)(tile.row + lane / 2) * n + column;
-    const bool whole = n % 8 == 0 && (u64)tile.group->c % 16 == 0 && columns > 0;
-    const u32 put = staging + ((lane / 16) * 8 + lane % 8) * 32 + lane / 8 % 2 * 16;
+    const int thread = threadIdx.x % 128, lane = thread % 32, n = tile.group->n;
+    const int column = tile.column + threadIdx.x / 128 * 64 + thread % 8 * 8, row = thread / 8;
+    const int columns = min(8, n - column);
+    u16* c = tile.group->c + (long long)(tile.row + row) * n + column;
+    const bool whole = n % 8 == 0 && (u64)tile.group->c % 16 == 0;
+    const int rows_whole = whole && columns > 0 ? tile.rows : 0, rows_apart = whole ? 0 : tile.rows;
+    const u32 put_row = lane / 16 * 8 + lane % 8, put_piece = thread / 32 * 2 + lane / 8 % 2;
+    const u32 put = staging + put_row * 128 + ((put_piece ^ put_row % 8) << 4);
+    const u32 get = staging + row * 128 + ((thread % 8 ^ row % 8) << 4);
 #pragma unroll
     for (int first = 0; first < N / 16; first += 2) {
+        const u32 buffer = first / 2 % 2 * 4096;
 #pragma unroll
         for (int block = first; block < min(first + 2, N / 16); ++block) {
             u32 halves[4];
@@ -421,24 +427,19 @@ __device__ __forceinline__ void write(const float (&sums)[N / 2], const Tile& ti
             for (int i = 0; i < 4; ++i)
                 halves[i] = round_to_halves(sums[block * 8 + i * 2] * SCALE_BACK,
                                             sums[block * 8 + i * 2 + 1] * SCALE_BACK);
-            store_matrices(put + block % 2 * 512, halves);
+            store_matrices(put + buffer + block % 2 * 2048, halves);
         }
-        __syncwarp();
+        // Who writes to a buffer again has met those who read it at the other buffer.
+        sync_threads(1 + threadIdx.x / 128, 128);
 #pragma unroll
         for (int block = first; block < min(first + 2, N / 16); ++block) {
-            const uint4 eight = load16(staging + block % 2 * 512 + lane * 16);
-            if (block * 16 + lane / 2 >= tile.rows) continue;
+            const u32 from = get + buffer + block % 2 * 2048;
             u16* at = c + (long long)block * 16 * n;
-            if (whole) {
-                *(uint4*)at = eight;
-            } else {
-                const u32 words[4] = {eight.x, eight.y, eight.z, eight.w};
-#pragma unroll
-                for (int i = 0; i < 8; ++i)
-                    if (i < columns) at[i] = (u16)(words[i / 2] >> i % 2 * 16);
-            }
+            if (block * 16 + row < rows_whole) *(uint4*)at = load16(from);
+            if (block * 16 + row < rows_apart)
+#pragma unroll 1
+                for (int i = 0; i < columns; ++i) at[i] = load2(from + i * 2);
         }
-        __syncwarp();  // the buffers are free
     }
 }
 
@@ -456,7 +457,7 @@ __device__ __forceinline__ void compute(
         return;
     }
     for (int i = tile.item.sharers; i > 0; --i) collect<N>(sums, shares, blockIdx.x - i, me.leads);
-    write<N>(sums, tile, me.rings.shared + STAGING + threadIdx.x / 32 * 1024);
+    write<N>(sums, tile, me.rings.shared + STAGING + threadIdx.x / 128 * STAGING_BYTES);
 }
 
 __device__ __forceinline__ void consume(const Rings& rings, const Problem& problem, const Shares& shares) {

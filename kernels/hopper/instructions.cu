@@ -90,6 +90,11 @@ __device__ __forceinline__ u32 load4(u32 from) {
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(r) : "r"(from));
     return r;
 }
+__device__ __forceinline__ u16 load2(u32 from) {
+    u16 r;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(r) : "r"(from) : "memory");
+    return r;
+}
 __device__ __forceinline__ void store16(u32 to, uint4 v) {
     asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};"
                  ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");

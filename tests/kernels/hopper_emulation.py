@@ -75,8 +75,7 @@ class EmulatedKernels:
     def _run(self, launch: Launch, groups: int, seed: int) -> None:
         if launch.has_more_groups:
             launch.problem.table.more_groups = ctypes.addressof(launch.groups)
-        if launch.more_items is not None:
-            launch.problem.more_items = ctypes.addressof(launch.more_items)
+        launch.problem.items = ctypes.addressof(launch.items)
         problem = _aligned(torch.frombuffer(launch.problem, dtype=torch.uint8))
         sums = _aligned(torch.full((launch.blocks * SUM_FLOATS,), torch.nan))
         flags = torch.zeros(launch.blocks * 2, dtype=torch.int32)
