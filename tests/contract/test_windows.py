@@ -1,5 +1,6 @@
 """When a leaderboard takes ranked jobs: what is sent decides, and not when it is judged."""
 
+import random
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +9,7 @@ import pytest
 from contract.contest import Contest
 from contract.deliveries import Deliveries
 from contract.errors import OutsideWindow
-from contract.job import Job
+from contract.job import Job, Lease
 from contract.leaderboard import Leaderboards
 from contract.queue import JobQueue
 from contract.ranked_feed import RankedFeed
@@ -261,6 +262,58 @@ async def test_a_change_that_was_broken_off_is_ended_by_the_next(
     assert await counting(queue) == {}
     assert await contest.unset_window(PROBLEM, "H200", "root") is None
     assert list(await counting(queue)) == [job.id for job in jobs]
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_whatever_came_before_a_board_follows_from_results_decisions_and_window(
+    queue, contest, seed
+):
+    draw, results, bounds = random.Random(seed), Results(queue.store), window()
+    running: list[Lease] = []
+    ended: dict[str, tuple[Job, float]] = {}
+    out: set[str] = set()
+    for _ in range(60):
+        match draw.choice(("send", "send", "end", "end", "set", "unset", "out", "back", "delete")):
+            case "send":
+                await queue.submit(RANKED, draw.choice(("ann", "bob")))
+                running.append(await queue.claim(GPU_WORKER, 0))
+            case "end" if running:
+                lease, score = (
+                    running.pop(draw.randrange(len(running))),
+                    float(draw.randrange(1, 6)),
+                )
+                await queue.finish(lease, timed(score))
+                ended[lease.job.id] = lease.job, score
+            case "set" if ended:
+                first, last = sorted(draw.choice([*ended.values()])[0].created_at for _ in range(2))
+                bounds = draw.choice((window(first), window(None, last), window(first, last)))
+                await contest.set_window(bounds, "root")
+            case "unset":
+                bounds = window()
+                await contest.unset_window(PROBLEM, "H200", "root")
+            case "out" | "back" | "delete" as what if ended:
+                job_id = draw.choice([*ended])
+                if what == "out":
+                    await results.disqualify(job_id, "a trial", "root")
+                    out.add(job_id)
+                elif what == "back":
+                    await results.reinstate(job_id, "a trial", "root")
+                    out.discard(job_id)
+                else:
+                    await results.delete(job_id, "a trial", "root")
+                    del ended[job_id]
+        counts = [each for each in ended.values() if takes(bounds, each[0], out)]
+        assert await counting(queue) == {job.id: score for job, score in counts}
+        best = dict.fromkeys(
+            job.owner for job, score in sorted(counts, key=lambda each: (each[1], each[0].number))
+        )
+        assert await owners(queue) == list(best)
+
+
+def takes(bounds: BoardWindow, job: Job, out: set[str]) -> bool:
+    opens_at, closes_at = bounds.opens_at or job.created_at, bounds.closes_at
+    late = closes_at is not None and job.created_at >= closes_at
+    return job.id not in out and job.created_at >= opens_at and not late
 
 
 async def test_what_a_window_keeps_out_is_kept_within_bounds(queue_settings, redis):
