@@ -34,7 +34,7 @@ check-blackwell: setup
 	TRITON_DEFAULT_FP_FUSION=1 $(BIN)/python bench/check_blackwell.py $(wildcard $(SUBMISSIONS))
 
 test: setup
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 chaos: setup
 	$(BIN)/python -m bench.chaos

@@ -8,6 +8,7 @@ import inspect
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -79,6 +80,25 @@ def no_key_is_left_for_ever(request: pytest.FixtureRequest) -> Iterator[None]:
         leaked = leaked_keys(client)
         client.flushall()
     assert not leaked
+
+
+# Before torch is imported. Threads of test processes that share the cores wait for one another,
+# which takes more time than all the computing.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+FIRST = ("system", "worker", "docker", "kernels", "client")
+"""Folders in which tests take long: so the last ones are short, and no process is left alone."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep folders together, since fixtures that take seconds live as long as their folder."""
+
+    def place(item: pytest.Item) -> tuple[int, str]:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        return (FIRST.index(folder) if folder in FIRST else len(FIRST), folder)
+
+    items.sort(key=place)
 
 
 def pytest_xdist_auto_num_workers() -> int:
