@@ -1,13 +1,13 @@
 #!/bin/bash
 # All that a machine with an H200 has to say, the most wanted first; each part has its own limit of time.
-#     bash bench/h200/everything.sh OUT_FOLDER [trust kernels compare candidates service calibration]
+#     bash bench/h200/everything.sh OUT_FOLDER [kernels service trust compare candidates features calibration]
 # Without names all parts, about thirteen minutes. OUT_FOLDER/everything.tar.gz holds what is known so far,
 # every few seconds anew, so that a run that is cut off has not been for nothing.
 set -u
 out=${1:?where results go}
 shift
 parts=("$@")
-[ $# -gt 0 ] || parts=(trust kernels compare candidates service calibration)
+[ $# -gt 0 ] || parts=(kernels service trust compare candidates features calibration)
 kept=$(mktemp -d)
 keep() { tar -C "$kept" -czf "$out/.growing" . && mv "$out/.growing" "$out/everything.tar.gz"; }
 (while sleep 5; do keep; done) &
@@ -29,7 +29,8 @@ compare() { timeout 280 $python bench/h200/compare.py "$kept/compare.json" 20; }
 candidates() {
     timeout 170 $python -m pytest -q -p no:randomly -p no:cacheprovider -m gpu tests/worker/test_candidates.py
 }
-service() { timeout 200 bash bench/h200/features.sh "$kept"; }
+service() { mkdir "$kept/service" && timeout 120 bash bench/h200/whole_service.sh "$kept/service"; }
+features() { timeout 200 bash bench/h200/features.sh "$kept"; }
 calibration() { timeout 90 $HB/halfbyte calibrate --runs 3 --json | tee "$kept/calibrate.json"; }
 
 for part in "${parts[@]}"; do
