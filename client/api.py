@@ -176,6 +176,10 @@ class Halfbyte(Transport):
         """Cancel the job, queued or running."""
         return cast(JobView, self._json(self._http.build_request("DELETE", self._url(job))))
 
+    def retry(self, job: str) -> JobView:
+        """Have a job that failed by a fault of the service judged again, as of when it was sent."""
+        return cast(JobView, self._json(self._http.build_request("POST", self._url(job, "/retry"))))
+
     def list(self, limit: int = 20, **filters: str | None) -> JobList:
         """Return the newest jobs; `filters` are state, mode, device, owner and cursor."""
         chosen = {name: value for name, value in filters.items() if value is not None}

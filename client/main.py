@@ -41,6 +41,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "show": jobs.show_job,
         "open": jobs.open_job,
         "cancel": jobs.cancel,
+        "retry": jobs.retry,
         "list": jobs.list_jobs,
         "leaderboard": leaderboard,
     },

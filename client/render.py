@@ -31,7 +31,10 @@ def job(view: JobView) -> Iterator[RenderableType]:
         yield from map(Text, _machine(verdict, view["mode"]))
     elif error:
         yield headed("failed", OURS, f"{error['reason']}: {error['message']}")
-        yield Text("The fault is the service's, not the kernel's.")
+        again = f"halfbyte retry {plain(view['id'])}"
+        yield Text(
+            f"The fault is the service's, not the kernel's; to have it judged again: {again}"
+        )
     else:
         yield headed(view["state"], "bold", status(view))
     yield Text(_job_line(view), style=DIM)

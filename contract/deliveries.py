@@ -3,7 +3,8 @@
 The transition that ends a job puts it here if it has a callback; entries of the feed of ranked
 verdicts come here where there is a webhook for them (ranked_feed.py). Taking a delivery hides it
 for a hold; a process that dies with it lets the hold run out, and another one tries. The receiver
-tells repetitions by the id: the job's, or `ranked-` and the entry's number.
+tells repetitions by the id: the job's, or `ranked-` and the entry's number. A job that is retried
+ends once more, under an id of its own.
 """
 
 from collections.abc import Sequence
@@ -22,17 +23,18 @@ _DUE = (
 local due = {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('callbacks'), '-inf', now,
     'LIMIT', 0, given.limit)) do
-  local url
+  local url, before
   if string.sub(id, 1, 7) == 'ranked-' then
     url = redis.call('HGET', key('webhook'), 'url')
   else
-    url = job(id, 'callback_url')[1]
+    local at = job(id, 'callback_url', 'attempts_before')
+    url, before = at[1], at[2]
   end
   local attempt = url and redis.call('HINCRBY', key('delivery', id), 'attempts', 1)
   if url then redis.call('PEXPIRE', key('delivery', id), given.retention_ms) end
   if url and attempt <= given.max_attempts then
     redis.call('ZADD', key('callbacks'), now + given.hold_ms, id)
-    due[#due + 1] = {id, url, attempt}
+    due[#due + 1] = {id, url, attempt, before and id .. '-' .. before or id}
   else
     redis.call('ZREM', key('callbacks'), id)
   end
@@ -69,6 +71,8 @@ class Due(NamedTuple):
     id: str
     url: str
     attempt: int
+    message_id: str
+    """The same for each attempt at one end of a job."""
 
     @property
     def entry(self) -> int | None:
@@ -113,7 +117,10 @@ class Deliveries:
         rows = await self._store.run(
             _DUE, limit=limit, hold_ms=round(1000 * hold_s), max_attempts=max_attempts
         )
-        return [Due(due_id.decode(), url.decode(), attempt) for due_id, url, attempt in rows]
+        return [
+            Due(due_id.decode(), url.decode(), attempt, message_id.decode())
+            for due_id, url, attempt, message_id in rows
+        ]
 
     async def note(self, due_id: str, delivery: Delivery, again_s: float | None) -> None:
         """Write down how an attempt went, and when the next is due; None: it was the last."""

@@ -11,6 +11,7 @@ EvaluationError
     QueueFull                carries the length and a wait                     503, Retry-After
     IntakeStopped            by an organiser                                   503, Retry-After
     OutsideWindow            no board takes a ranked job now; carries windows  409
+    NothingToRetry           the job has not failed by a fault of ours         409
     QueueUnavailable         Redis is away                                     503, Retry-After
     LeaseLost                cancelled, expired or taken over: write nothing
 """
@@ -91,6 +92,10 @@ class OutsideWindow(EvaluationError):
         """Carry the window of each board that it might enter, fit for JSON."""
         super().__init__(message)
         self.windows = windows
+
+
+class NothingToRetry(EvaluationError):
+    """The job has a verdict, or was cancelled: there is nothing to make good."""
 
 
 class QueueUnavailable(EvaluationError):

@@ -56,6 +56,9 @@ end
 
 local function job(id, ...) return redis.call('HMGET', key('job', id), ...) end
 
+-- All keys of a job: they go together.
+local KINDS = {'job', 'spec', 'source', 'other', 'verdict', 'shown', 'artifacts', 'events'}
+
 local function member(number, id) return string.format('%012d:%s', tonumber(number), id) end
 
 -- Counters that outlive every process; the service shows them.
@@ -144,12 +147,15 @@ local function close(id, state)
   redis.call('HSET', key('job', id), 'finished_at', now)
   enter(id, state)
   redis.call('ZADD', key('ended'), now, id .. ':' .. at[2])
-  for _, kind in ipairs({'job', 'spec', 'source', 'other', 'verdict', 'shown', 'artifacts',
-    'events'}) do
-    redis.call('PEXPIRE', key(kind, id), given.retention_ms)
-  end
+  for _, kind in ipairs(KINDS) do redis.call('PEXPIRE', key(kind, id), given.retention_ms) end
   if at[6] then redis.call('ZADD', key('callbacks'), now, id) end
   ring('ended', id)
+end
+
+-- Whether a job had all its attempts; retries.py gives it as many again.
+local function used_up(id)
+  local at = job(id, 'attempts', 'attempts_before')
+  return at[1] - (at[2] or 0) >= given.max_attempts
 end
 
 local function fail(id, reason, message)

@@ -257,11 +257,10 @@ if job(given.id, 'released')[1] == given.token then return end
 local how = lost(given.id)
 if how then return how end
 redis.call('HSET', key('job', given.id), 'released', given.token)
-local attempts = tonumber(job(given.id, 'attempts')[1])
 if not given.count_attempt then
-  redis.call('HSET', key('job', given.id), 'attempts', attempts - 1)
+  redis.call('HINCRBY', key('job', given.id), 'attempts', -1)
   requeue(given.id)
-elseif attempts < given.max_attempts then
+elseif not used_up(given.id) then
   requeue(given.id)
 else
   fail(given.id, given.reason, given.message)
@@ -293,7 +292,7 @@ local reaped = {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('leases'), '-inf', now, 'LIMIT', 0, 100)) do
   local at = job(id, 'attempts', 'worker')
   count('leases_expired')
-  if tonumber(at[1]) < given.max_attempts then
+  if not used_up(id) then
     requeue(id)
   else
     fail(id, 'worker_lost', string.format(

@@ -15,6 +15,7 @@ from contract.problem import Case, Problem
 from contract.queue import JobQueue
 from contract.quota import Quotas
 from contract.repeats import repeated
+from contract.retries import retry
 from contract.submission import (
     Candidate,
     Mode,
@@ -75,6 +76,18 @@ class Admission:
             digest=digest,
             max_waiting=self._settings.quota.jobs_waiting if caller.limited else None,
         )
+
+    async def retry(self, job: Job, caller: Caller) -> Job:
+        """Have a job that failed by a fault of ours judged again; it counts like one more job.
+
+        Raises:
+            NothingToRetry, QuotaExceeded, IntakeStopped, JobNotFound, QueueUnavailable: it is not.
+
+        """
+        await self._contest.check_open()
+        if caller.limited:
+            await self._quotas.take(caller.owner)
+        return await retry(self._queue, job.id)
 
     def _resolve(self, sent: SentJob, workers: Sequence[WorkerInfo]) -> Submission:
         asked = sent.request

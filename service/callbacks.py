@@ -120,7 +120,7 @@ class Courier:
         return entry.model_dump_json(), webhook.name
 
     async def _post(self, http: httpx.AsyncClient, due: Due, body: str, secret: str) -> _Answer:
-        message_id, now = f"msg_{due.id}", datetime.now(UTC)
+        message_id, now = f"msg_{due.message_id}", datetime.now(UTC)
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"halfbyte/{VERSION}",

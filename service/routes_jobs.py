@@ -1,4 +1,4 @@
-"""Jobs after they were accepted: look, wait, list, listen, cancel."""
+"""Jobs after they were accepted: look, wait, list, listen, cancel, retry."""
 
 import asyncio
 import json
@@ -20,6 +20,7 @@ from contract.queue import JobQueue
 from contract.submission import Mode
 from service.access import Caller, job_of, look_of
 from service.dependencies import (
+    Admissions,
     Parts,
     Queue,
     Reader,
@@ -169,6 +170,19 @@ async def cancel(job_id: str, queue: Queue, caller: Submitter) -> Response:
         "job cancel asked", extra={"job": job_id, "by": caller.owner, "state": cancelled.state}
     )
     return job_response(cancelled, review=caller.reviews)
+
+
+@router.post(
+    "/{job_id}/retry",
+    status_code=202,
+    response_model=JobView,
+    responses=problems(404, 409, 429, 503),
+)
+async def retry(job_id: str, queue: Queue, admission: Admissions, caller: Submitter) -> Response:
+    """Have a job that failed by a fault of ours judged again, as of when it was sent."""
+    retried = await admission.retry(await job_of(queue, job_id, caller), caller)
+    log.info("job retried", extra={"job": job_id, "by": caller.owner})
+    return job_response(retried, 202)
 
 
 @router.get(

@@ -2,7 +2,7 @@
 
 evaluate     run submit profile compile
 compare      compare
-jobs         watch show open cancel list
+jobs         watch show open cancel retry list
 leaderboard  leaderboard
 operations   queue workers drain
 machine      up demo worker calibrate

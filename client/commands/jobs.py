@@ -1,4 +1,4 @@
-"""`halfbyte watch`, `show`, `open`, `cancel` and `list`: jobs that were sent before."""
+"""`halfbyte watch`, `show`, `open`, `cancel`, `retry` and `list`: jobs that were sent before."""
 
 import sys
 import webbrowser
@@ -68,6 +68,13 @@ def cancel(*, job: JobId, service: Service, as_json: Json = False) -> None:
     show(view, as_json)
     if view["state"] in ("finished", "failed"):
         console(stderr=True).print("It had ended before: there was nothing to cancel.")
+
+
+@grouped
+def retry(*, job: JobId, service: Service, as_json: Json = False) -> None:
+    """Have a job that failed by the service's fault judged again, as of when it was sent."""
+    with service.client() as client:
+        raise typer.Exit(follow(client, client.retry(job), as_json))
 
 
 @grouped

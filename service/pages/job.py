@@ -9,13 +9,14 @@ from contract.job import Job, JobState, JobSummary
 from contract.submission import Mode
 from contract.verdict import CaseResult, ComparedCase, Verdict
 from service.access import job_of
-from service.dependencies import Operating, Queue, Reader, Submitter
+from service.dependencies import Admissions, Operating, Queue, Reader, Submitter
 from service.pages.comparing import decided, intervals_of
 from service.pages.render import page
 from service.pages.roofline import roofline_of
 from service.pages.samples import Histograms, histograms, samples_of
 from service.routes_jobs import Filters, jobs_seen
 from service.routes_jobs import cancel as cancel_job
+from service.routes_jobs import retry as retry_job
 from service.views import Links, with_paths
 
 router = APIRouter(prefix="/jobs", include_in_schema=False)
@@ -75,6 +76,13 @@ async def job(job_id: str, queue: Queue, operations: Operating, caller: Reader) 
 async def cancel(job_id: str, queue: Queue, caller: Submitter) -> Response:
     """Cancel a job, and go back to it."""
     await cancel_job(job_id, queue, caller)
+    return RedirectResponse(f"/jobs/{job_id}", 303)
+
+
+@router.post("/{job_id}/retry")
+async def retry(job_id: str, queue: Queue, admission: Admissions, caller: Submitter) -> Response:
+    """Have a job judged again, and go back to it."""
+    await retry_job(job_id, queue, admission, caller)
     return RedirectResponse(f"/jobs/{job_id}", 303)
 
 

@@ -279,6 +279,15 @@ def test_cancelling_a_job_that_is_not_there_is_refused(halfbyte, service):
     assert f"there is no job {JOB}" in done.stderr
 
 
+def test_retry_follows_the_job_as_it_is_judged_again(halfbyte, service):
+    service.tell("POST", f"{ONE}/retry", Answer(202, job("queued", position=1)))
+    service.tell("GET", EVENTS, RUNNING)
+    service.tell("GET", ONE, Answer(200, finished()))
+    done = halfbyte("retry", JOB, "--url", service.url)
+    assert (done.returncode, done.stdout[:6]) == (0, "passed")
+    assert done.stderr.startswith("queued, number 1 in line\nrunning\n")
+
+
 def test_show_reads_a_failed_kernel_with_exit_code_0(halfbyte, service):
     service.tell("GET", ONE, Answer(200, finished("crashed", cases=[case(outcome="crashed")])))
     done = halfbyte("show", JOB, "--url", service.url)

@@ -5,7 +5,7 @@ from rich.console import Console
 
 from client import render
 from client.tables import short
-from tests.client.answers import case, finished, job, verdict
+from tests.client.answers import JOB, case, finished, job, verdict
 
 
 def text_of(view) -> str:
@@ -204,6 +204,7 @@ def test_a_compilation_shows_every_line_of_the_compiler_and_claims_no_correctnes
 def test_a_failed_job_blames_the_service():
     text = text_of(job("failed", error={"reason": "worker_lost", "message": "twice"}))
     assert text.startswith("failed: worker_lost: twice\nThe fault is the service's, not the kernel")
+    assert f"judged again: halfbyte retry {JOB}\n" in text
 
 
 @pytest.mark.parametrize(

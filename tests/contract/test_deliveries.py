@@ -49,7 +49,7 @@ async def test_every_end_of_a_job_is_called_back_once(queue, deliveries, end):
     await queue.submit(submission(), "alice")  # has no callback
     assert await deliveries.take(9, HOLD_S, 3) == []
     await end(queue)
-    assert await deliveries.take(9, HOLD_S, 3) == [Due(job.id, URL, 1)]
+    assert await deliveries.take(9, HOLD_S, 3) == [Due(job.id, URL, 1, job.id)]
     assert await deliveries.take(9, HOLD_S, 3) == []
 
 
@@ -67,7 +67,7 @@ async def test_a_taker_that_dies_is_followed_by_another(queue, deliveries, wait_
     async def taken() -> list[Due]:
         return await deliveries.take(1, HOLD_S, 3)
 
-    assert await wait_until(taken, "the hold to run out") == [Due(job_id, URL, 2)]
+    assert await wait_until(taken, "the hold to run out") == [Due(job_id, URL, 2, job_id)]
 
 
 async def test_what_was_delivered_is_done(queue, deliveries, redis: Redis):
@@ -91,7 +91,7 @@ async def test_what_failed_comes_again_when_it_is_due(queue, deliveries, wait_un
     async def taken() -> list[Due]:
         return await deliveries.take(1, HOLD_S, 3)
 
-    assert await wait_until(taken, "the pause to pass") == [Due(job_id, URL, 2)]
+    assert await wait_until(taken, "the pause to pass") == [Due(job_id, URL, 2, job_id)]
     await deliveries.note(job_id, attempt(2), None)
     log = await deliveries.log(job_id)
     assert [(each.attempt, each.error) for each in log.deliveries] == [

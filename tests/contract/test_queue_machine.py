@@ -24,6 +24,7 @@ from contract.device import line_of
 from contract.errors import LeaseLost
 from contract.job import Job, JobState, Lease, Progress
 from contract.queue import JobQueue
+from contract.retries import retry
 from contract.settings import QueueSettings
 from contract.submission import Mode
 from tests.contract.examples import LOST, passed, submission, worker
@@ -41,6 +42,7 @@ class Expected:
     line: str
     state: JobState = JobState.QUEUED
     attempts: int = 0
+    allowed: int = MAX_ATTEMPTS
     live: Lease | None = None
     stale: list[Lease] = field(default_factory=list)
 
@@ -49,7 +51,7 @@ class Expected:
         self.live, self.state = None, state
 
     def give_back(self) -> None:
-        used_up = self.attempts >= MAX_ATTEMPTS
+        used_up = self.attempts >= self.allowed
         self.end_lease(JobState.FAILED if used_up else JobState.QUEUED)
 
 
@@ -156,6 +158,15 @@ class QueueMachine(RuleBasedStateMachine):
         assert self.do(self.queue.reap()) == [job.live.job.id]
         job.give_back()
 
+    @some(JobState.FAILED)
+    @rule(data=st.data(), repeat=st.booleans())
+    def retry(self, data, repeat):
+        job_id = data.draw(st.sampled_from(self.of_state(JobState.FAILED)))
+        for _ in range(1 + repeat):
+            assert self.do(retry(self.queue, job_id)).state is JobState.QUEUED
+        job = self.jobs[job_id]
+        job.state, job.allowed = JobState.QUEUED, job.attempts + MAX_ATTEMPTS
+
     @some(*JobState)
     @rule(data=st.data())
     def cancel(self, data):
@@ -191,7 +202,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert {job.id: (job.state, job.attempts) for job in self.listed.values()} == {
             job_id: (job.state, job.attempts) for job_id, job in self.jobs.items()
         }
-        assert all(job.attempts <= MAX_ATTEMPTS for job in self.jobs.values())
+        assert all(job.attempts <= job.allowed for job in self.jobs.values())
         running = self.of_state(JobState.RUNNING)
         assert sorted(self.redis.zrange("halfbyte:leases", 0, -1)) == sorted(running)
         for line in LINES:

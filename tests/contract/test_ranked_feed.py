@@ -133,7 +133,7 @@ async def test_entries_are_due_at_the_webhook_from_its_registration_on(queue, fe
     job = await ranked(queue, "ann", 2.0)
     await Results(queue.store).disqualify(job.id, "a reason", "root")
     due = await deliveries.take(9, 30, 3)
-    assert due == [Due("ranked-2", URL, 1), Due("ranked-3", URL, 1)]
+    assert due == [Due(f"ranked-{n}", URL, 1, f"ranked-{n}") for n in (2, 3)]
     assert [due[0].entry, due[1].entry] == [2, 3]
     assert (await feed.entry(2)).job == job.id
 
@@ -157,5 +157,6 @@ async def test_a_jobs_own_callback_goes_its_own_way(queue, feed):
     job = await queue.submit(sent, "ann")
     await queue.finish(await queue.claim(GPU_WORKER, 0), timed(1.0))
     due = await Deliveries(queue.store).take(9, 30, 3)
-    assert sorted(due) == sorted([Due(job.id, other, 1), Due("ranked-1", URL, 1)])
+    told = Due(job.id, other, 1, job.id), Due("ranked-1", URL, 1, "ranked-1")
+    assert sorted(due) == sorted(told)
     assert [each.entry for each in due if each.id == job.id] == [None]

@@ -197,6 +197,19 @@ async def test_a_job_that_runs_refreshes_itself_with_and_without_a_script(http, 
     assert "http-equiv" not in text
 
 
+async def test_a_job_that_failed_can_be_tried_again(http, queue):
+    sent = (await http.post("/v1/jobs", json={})).json()["id"]
+    for _ in range(2):
+        lost = Fault(reason="worker_lost", message="twice")
+        await queue.release(await queue.claim(worker(), wait_s=10), lost)
+    assert f'action="/jobs/{sent}/retry"' in await page_at(http, f"/jobs/{sent}")
+    answer = await http.post(f"/jobs/{sent}/retry", headers=BROWSER)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/jobs/{sent}")
+    text = await page_at(http, f"/jobs/{sent}")
+    assert "Queued, number 1 in line" in text
+    assert "/retry" not in text
+
+
 def test_every_stage_of_a_worker_has_words():
     told = [path.read_text() for path in Path("worker").rglob("*.py")]
     stages = {stage for text in told for stage in re.findall(r'stage="(\w+)"', text)}

@@ -1,0 +1,108 @@
+"""Jobs that failed by a fault of ours, and that their owner has judged again."""
+
+from datetime import timedelta
+
+import pytest
+from redis.asyncio import Redis
+
+from contract.contest import Contest
+from contract.deliveries import Deliveries
+from contract.errors import JobNotFound, NothingToRetry, OutsideWindow
+from contract.job import Job, JobState
+from contract.leaderboard import Leaderboards
+from contract.queue import JobQueue
+from contract.retries import retry
+from contract.submission import Submission
+from contract.windows import BoardWindow
+from tests.contract.examples import LOST, passed, submission, worker
+from tests.contract.ranked import GPU_WORKER, PROBLEM, RANKED, standing, timed
+
+
+async def failed(queue: JobQueue, what: Submission) -> Job:
+    """Have a job fail, for its workers have twice; nothing else may wait."""
+    job = await queue.submit(what, "alice")
+    for _ in range(2):
+        lease = await queue.claim(GPU_WORKER, 0)
+        assert lease is not None
+        await queue.release(lease, LOST)
+    return await queue.get(job.id)
+
+
+async def test_a_retried_job_is_the_same_job_with_all_its_attempts_again(
+    queue: JobQueue, redis: Redis
+) -> None:
+    before = await failed(queue, submission())
+    assert before.state is JobState.FAILED
+    await queue.submit(submission(), "bob")
+    waiting = await retry(queue, before.id)
+    assert waiting == before.model_copy(
+        update={
+            **{"state": JobState.QUEUED, "position": 1, "error": None, "finished_at": None},
+            **{"started_at": None, "worker": None},
+        }
+    )
+    assert [
+        key async for key in redis.scan_iter(f"*{before.id}*") if await redis.ttl(key) > 0
+    ] == []
+    for attempt in (3, 4):
+        lease = await queue.claim(worker(), 0)
+        assert lease is not None
+        assert (lease.job.id, lease.attempt, lease.submission.source) == (
+            *(before.id, attempt),
+            b"x = 1\n",
+        )
+        await queue.release(lease, LOST)
+    assert (await queue.get(before.id)).state is JobState.FAILED
+    await retry(queue, before.id)
+    lease = await queue.claim(worker(), 0)
+    assert lease is not None
+    await queue.finish(lease, passed())
+    found = await queue.get(before.id)
+    assert (found.verdict, found.attempts) == (passed(), 5)
+    told = [event.data async for event in queue.events(before.id) if event is not None]
+    assert told == [{"state": state} for state in ("queued", "running", "finished")]
+
+
+async def test_a_retry_that_comes_twice_is_one(queue: JobQueue) -> None:
+    job = await failed(queue, submission())
+    assert await retry(queue, job.id) == await retry(queue, job.id)
+    await queue.claim(worker(), 0)
+    assert (await retry(queue, job.id)).state is JobState.RUNNING
+    assert await queue.claim(worker(), 0) is None
+
+
+async def test_only_what_failed_is_retried(queue: JobQueue) -> None:
+    job = await queue.submit(submission(), "alice")
+    await queue.cancel(job.id)
+    with pytest.raises(NothingToRetry, match="is cancelled: only one that failed"):
+        await retry(queue, job.id)
+    with pytest.raises(JobNotFound):
+        await retry(queue, "0" * 32)
+
+
+async def test_a_ranked_job_counts_as_of_when_it_was_first_sent(queue: JobQueue) -> None:
+    await queue.heartbeat(GPU_WORKER)
+    job = await failed(queue, RANKED)
+    closed = job.created_at + timedelta(milliseconds=1)
+    over = BoardWindow(problem=PROBLEM, device="H200", closes_at=closed)
+    await Contest(queue.store).set_window(over, "root")
+    with pytest.raises(OutsideWindow):
+        await queue.submit(RANKED, "alice")
+    await retry(queue, job.id)
+    lease = await queue.claim(GPU_WORKER, 0)
+    assert lease is not None
+    await queue.finish(lease, timed(11.0))
+    assert await standing(Leaderboards(queue.store)) == [(1, "alice", 11.0)]
+
+
+async def test_each_end_of_a_retried_job_is_called_back(queue: JobQueue) -> None:
+    deliveries = Deliveries(queue.store)
+    called = submission().model_copy(update={"callback_url": "https://hook.example/"})
+    job = await failed(queue, called)
+    (first,) = await deliveries.take(9, 0, 1)
+    await retry(queue, job.id)
+    assert await deliveries.take(9, 0, 1) == []
+    await queue.cancel(job.id)
+    (second,) = await deliveries.take(9, 30, 1)
+    assert (first.id, first.attempt, first.message_id) == (job.id, 1, job.id)
+    assert (second.id, second.attempt, second.message_id) == (job.id, 1, f"{job.id}-2")
