@@ -20,7 +20,6 @@ from contract.queue import JobQueue
 from contract.submission import Mode
 from service.access import Caller, job_of, look_of
 from service.dependencies import (
-    Admissions,
     Parts,
     Queue,
     Reader,
@@ -178,11 +177,13 @@ async def cancel(job_id: str, queue: Queue, caller: Submitter) -> Response:
     response_model=JobView,
     responses=problems(404, 409, 429, 503),
 )
-async def retry(job_id: str, queue: Queue, admission: Admissions, caller: Submitter) -> Response:
+async def retry(job_id: str, request: Request, caller: Submitter) -> Response:
     """Have a job that failed by a fault of ours judged again, as of when it was sent."""
-    retried = await admission.retry(await job_of(queue, job_id, caller), caller)
+    parts = parts_of(request)
+    job = await job_of(parts.queue, job_id, caller)
+    retried = await parts.admission.retry(job, caller)
     log.info("job retried", extra={"job": job_id, "by": caller.owner})
-    return job_response(retried, 202)
+    return job_response(retried, 202, figures=await parts.operations.figures())
 
 
 @router.get(

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from contract.job import Job, JobState, JobSummary
 from contract.submission import Mode
 from contract.verdict import CaseResult, ComparedCase, Verdict
 from service.access import job_of
-from service.dependencies import Admissions, Operating, Queue, Reader, Submitter
+from service.dependencies import Operating, Queue, Reader, Submitter
 from service.pages.comparing import decided, intervals_of
 from service.pages.render import page
 from service.pages.roofline import roofline_of
@@ -80,9 +80,9 @@ async def cancel(job_id: str, queue: Queue, caller: Submitter) -> Response:
 
 
 @router.post("/{job_id}/retry")
-async def retry(job_id: str, queue: Queue, admission: Admissions, caller: Submitter) -> Response:
+async def retry(job_id: str, request: Request, caller: Submitter) -> Response:
     """Have a job judged again, and go back to it."""
-    await retry_job(job_id, queue, admission, caller)
+    await retry_job(job_id, request, caller)
     return RedirectResponse(f"/jobs/{job_id}", 303)
 
 

@@ -29,6 +29,7 @@ async def test_a_failed_job_is_judged_again_as_of_when_it_was_sent(http, queue):
     assert answer.status_code == 202
     job = answer.json()
     assert (job["state"], job["position"], job["error"]) == ("queued", 1, None)
+    assert job["hint"].startswith("no live worker takes jobs of mode test")
     same = ("id", "number", "created_at", "owner", "sha256")
     assert [job[name] for name in same] == [before[name] for name in same]
     await finish_next(queue, timed())
