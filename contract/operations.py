@@ -7,13 +7,17 @@ process, are the same in all of them, and count nothing twice when a command is 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from contract.device import device_of, line_of
+from contract.device import CPU, device_of, line_of
 from contract.job import Job, WorkerInfo, WorkerState
 from contract.prelude import DURATION_BUCKETS_S, PRELUDE
 from contract.records import worker_from
 from contract.store import Store
 from contract.submission import Mode
 
+NO_TIMES = (
+    "no live worker here has a GPU: there will be no times, and the official cases of this mode "
+    "are large for a CPU (mode `test` has small ones)"
+)
 _FIGURES = (
     PRELUDE
     + """
@@ -97,9 +101,12 @@ class Figures:
         return max(0, job.position - idle) * recent_ms / 1000 / len(able)
 
     def hint(self, job: Job) -> str | None:
-        """Return what a queued job waits for besides its turn; None where that is nothing."""
-        if job.position is None or self._able(job):
+        """Return what whoever waits for a queued job should know; None where that is nothing."""
+        if job.position is None:
             return None
+        if able := self._able(job):
+            emulated = all(worker.device == CPU for worker in able)
+            return NO_TIMES if emulated and job.mode is Mode.BENCHMARK else None
         alive = [worker for worker, _ in self.workers if worker.takes(job.mode)]
         devices = sorted({device for worker in alive for device in worker.serves})
         told = f"; live ones take them for {', '.join(devices)}" if devices else ""

@@ -45,7 +45,8 @@ class JobView(Job):
     """A rough guess of the seconds until it starts, from recent jobs of its mode; null unless it
     is queued and both a worker and experience are there."""
     hint: str | None = None
-    """What a queued job waits for besides its turn: a worker, where no live one takes it."""
+    """What whoever waits for a queued job should know: that no live worker takes it, or that there
+    will be no times."""
 
 
 class JobListItem(Job):

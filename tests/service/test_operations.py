@@ -144,6 +144,14 @@ async def test_a_job_that_no_live_worker_takes_says_so_from_the_first_answer_on(
     assert (await http.get(lonely["links"]["self"])).json()["hint"] is None
 
 
+async def test_a_benchmark_that_will_have_no_times_says_so(http, queue):
+    await queue.heartbeat(worker())
+    path = (await http.post("/v1/jobs", json={"mode": "benchmark"})).headers["location"]
+    assert "mode `test` has small ones" in (await http.get(path)).json()["hint"]
+    await queue.heartbeat(worker("H200"))
+    assert (await http.get(path)).json()["hint"] is None
+
+
 async def test_made_up_methods_make_no_figures_of_their_own(http):
     for method in ("BREW", "WHEN"):
         assert (await http.request(method, "/v1/jobs")).status_code == 405
