@@ -116,6 +116,8 @@ class Calibration:
     samples: int
     measured_at: str
     """RFC 3339, UTC."""
+    empty_us: float = 0.0
+    """What events say of an empty kernel, the median of some processes."""
 
     def cover_us(self, size_bytes: int) -> float:
         """Return what copying operands and flushing takes when nobody else is on the device."""
@@ -149,6 +151,9 @@ class Timing:
     samples_us: tuple[float, ...] = ()
     telemetry: Telemetry | None = None
     """Null where the driver tells nothing."""
+    correction_us: float = 0.0
+    """Taken off every sample: what an empty kernel took in this process, before the file was
+    imported, beyond `calibration.empty_us`. It may be negative; `event_median_us` is without it."""
 
     def __post_init__(self) -> None:
         """Keep what is no duration out of what becomes JSON.

@@ -211,6 +211,7 @@ _CUDA: dict[str, object] = {
     "set_device": _nothing,
     "device": _context,
     "synchronize": _nothing,
+    "_sleep": _nothing,
     "Stream": Stream,
     "Event": Event,
     "stream": _context,

@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Final
 
@@ -11,7 +12,7 @@ from kernels.problem import Case
 from worker.calls import Calls
 from worker.gpu import GpuGround, staging_cost
 from worker.runner_process import RunnerFailed, RunnerProcess
-from worker.sampling import Sample, delta_of
+from worker.sampling import Baseline, Sample, delta_of
 from worker.seeds import derive, random_seed
 from worker.timed_road import TimedRoad
 
@@ -28,6 +29,8 @@ CASES: Final = (
     Case(m=(2048,), n=(8192,), k=(16,)),
 )
 """From a few microseconds to some tens: the overhead is the same for all of them."""
+PROCESSES: Final = 3
+"""Times of all jobs stand beside what an empty kernel takes in them: one alone may be off."""
 CALLS: Final = 20
 WARM_UP: Final = 5
 IDLE_US: Final = 14.0
@@ -44,19 +47,18 @@ def calibrate(
 
     """
     flush_us, copy_us = staging_cost(ground)
-    runner = start()
-    runner.wait_ready(cancel_fd)
-    calls = Calls(runner, ground, TimedRoad(ground, None), limits, cancel_fd)
-    try:
-        if (failure := calls.open(SOURCE, CASES)) is not None:
-            raise RunnerFailed(f"calibration: {failure.message}")
-        samples = [sample for case in CASES for sample in _samples(calls, case)]
-    except RunnerFailed as error:
-        runner.close()
-        raise RunnerFailed(f"{error}: {runner.stderr.text()}") from error
-    finally:
-        calls.close()
-        runner.close()
+    road = TimedRoad(ground, None)
+    with ExitStack() as stack:
+        runners = [start() for _ in range(PROCESSES)]
+        for runner in runners:
+            stack.callback(runner.close)
+        for runner in runners:
+            runner.wait_ready(cancel_fd)
+        of_each = [Calls(runner, ground, road, limits, cancel_fd) for runner in runners]
+        for calls in of_each:
+            stack.callback(calls.close)
+        baselines = [_baseline(calls) for calls in of_each]
+        samples = _samples(of_each[0], runners[0])
     overheads = [sample.wall_us - sample.event_us for sample in samples]
     deciles = statistics.quantiles(overheads, n=10)
     overhead_us = statistics.median(overheads)
@@ -73,15 +75,27 @@ def calibrate(
         hidden_us=flush_us + switch_us / 2,
         samples=len(samples),
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        empty_us=statistics.median(each.median_us for each in baselines),
     )
 
 
-def _samples(calls: Calls, case: Case) -> list[Sample]:
-    seed = random_seed()
+def _baseline(calls: Calls) -> Baseline:
+    calls.hand_over(SOURCE, CASES)
+    calls.measure_baseline()
+    assert calls.baseline is not None
+    return calls.baseline
+
+
+def _samples(calls: Calls, runner: RunnerProcess) -> list[Sample]:
+    if (failure := calls.open()) is not None:
+        raise RunnerFailed(f"calibration: {failure.message}: {runner.stderr.text()}")
     samples = []
-    for number in range(WARM_UP + CALLS):
-        called = calls.call(case, "official", derive(seed, number))
-        if called.sample is None:
-            raise RunnerFailed(f"calibration: {called.failure}")
-        samples.append(called.sample)
-    return samples[WARM_UP:]
+    for case in CASES:
+        seed = random_seed()
+        for number in range(WARM_UP + CALLS):
+            called = calls.call(case, "official", derive(seed, number))
+            if called.sample is None:
+                raise RunnerFailed(f"calibration: {called.failure}: {runner.stderr.text()}")
+            if number >= WARM_UP:
+                samples.append(called.sample)
+    return samples

@@ -75,6 +75,7 @@ def report(found: Sequence[Calibration]) -> str:
         (f"flushes before a call, each of {last.flush_bytes >> 20} MiB", last.flush_us),
         ("copying operands, a MiB", last.copy_us_per_byte * 2**20),
         ("launching hides behind", last.hidden_us),
+        ("an empty kernel, by events", last.empty_us),
         ("delta in use", last.delta_us),
         ("delta suggested", suggested_delta_us(found)),
     )

@@ -16,6 +16,7 @@ from kernels.operands import draw
 from kernels.problem import Case, Distribution, Problem
 from kernels.problems import NVFP4_GROUP_GEMM
 from worker.arena import Arena, Room, device_bytes_for, host_piece_for
+from worker.baseline import CALL_S, LAYOUT, baseline_of
 from worker.blame import Failure, blame, in_gib
 from worker.clock import Clock
 from worker.ground import POISON, Ground, Image
@@ -23,7 +24,7 @@ from worker.protocol import Job, Status
 from worker.review import Flag, from_text
 from worker.road import InSlot, Road, Turn
 from worker.runner_process import Answered, End, RunnerProcess, source_memfd
-from worker.sampling import Sample
+from worker.sampling import Baseline, Sample
 
 HOG_SHARE: Final = 0.5
 """Who holds more of the device than this while the judge finds none is to blame for it."""
@@ -64,6 +65,8 @@ class Calls:
         self._cancel_fd = cancel_fd
         self._clock = Clock(limits)
         self._arena: Arena | None = None
+        self.baseline: Baseline | None = None
+        """What the process adds to events; None where that was not measured."""
         self.count = 0
         """Calls that answered."""
         self.review: tuple[Flag, ...] = ()
@@ -74,9 +77,15 @@ class Calls:
         """What is left of the candidate's time."""
         return self._clock.limit("job_limit", math.inf)[1]
 
-    def open(self, source: bytes, cases: Sequence[Case]) -> Failure | None:
-        """Allocate the arena for the largest case, and have the runner import the file."""
+    def hand_over(self, source: bytes, cases: Sequence[Case]) -> None:
+        """Allocate the arena for the largest case; the runner gets it and the file, and waits.
+
+        Raises:
+            RunnerFailed: it has ended.
+
+        """
         rooms = [Room.of(Layout.of(self._problem, case)) for case in cases]
+        rooms.append(Room.of(LAYOUT))
         host = host_piece_for(rooms)
         device = self._ground.piece(device_bytes_for(rooms))
         self._arena = Arena(host, device)
@@ -87,17 +96,32 @@ class Calls:
             self._ground.emulated,
             self._problem.name,
         )
-        limit, limit_s = self._clock.limit("import_limit", self._limits.import_s)
         source_fd = source_memfd(source)
         try:
-            descriptors = (host.fd, device.fd, source_fd)
-            with self._clock:
-                end = self._runner.start_job(job, descriptors, limit_s, self._cancel_fd)
-                if isinstance(end, Answered) and end.answer.status is Status.REVIEWED:
-                    self.review = from_text(end.answer.text)
-                    end = self._runner.answer(0, limit_s, self._cancel_fd)
+            self._runner.hand_over(job, (host.fd, device.fd, source_fd))
         finally:
             os.close(source_fd)
+
+    def measure_baseline(self) -> None:
+        """Look what the process adds to events, by calls of ours, while no file runs in it yet.
+
+        Raises:
+            RunnerFailed, Interrupted: see `worker.baseline`.
+
+        """
+        assert self._arena is not None
+        turn = Turn(self._runner, Clock(self._limits), CALL_S, self._cancel_fd)
+        self.baseline = baseline_of(turn, self._road, self._ground, self._arena)
+
+    def open(self) -> Failure | None:
+        """Have the runner import the file."""
+        limit, limit_s = self._clock.limit("import_limit", self._limits.import_s)
+        with self._clock:
+            self._runner.let_import()
+            end = self._runner.answer(0, limit_s, self._cancel_fd)
+            if isinstance(end, Answered) and end.answer.status is Status.REVIEWED:
+                self.review = from_text(end.answer.text)
+                end = self._runner.answer(0, limit_s, self._cancel_fd)
         if isinstance(end, Answered) and end.answer.status is Status.IMPORTED:
             return None
         return self._blamed(end, limit)

@@ -94,6 +94,9 @@ class Comparing:
 
         """
         try:
+            for side in self._sides:  # before either file runs: it could disturb the other's
+                side.calls.hand_over(side.source, self._cases)
+                side.calls.measure_baseline()
             for which in range(len(self._sides)):
                 failure = yield from self._tested(which)
                 if failure is not None:
@@ -110,7 +113,7 @@ class Comparing:
         """Test one of the two as mode `test` does; return what fails it."""
         side, nothing_timed = self._sides[which], Plan(first_timed=len(self._cases))
         judge = Judge(side.submission, nothing_timed, self._seed, side.calls, self._machine)
-        for step in judge.examine(side.source):
+        for step in judge.examine():
             if isinstance(step, Judgement):
                 self._results[which] = list(step.cases)
                 return step.failure
@@ -169,6 +172,7 @@ class Comparing:
             self._machine.device,
             calibration,
             telemetry_of(self._looks[index]),
+            self._sides[which].calls.baseline,
         )
 
     def _failed(

@@ -83,16 +83,19 @@ class Judge:
 
         """
         try:
-            yield from self.examine(source)
+            self._calls.hand_over(source, (*self._cases, *self._plan.hidden))
+            if self._plan.first_timed < len(self._cases):
+                self._calls.measure_baseline()
+            yield from self.examine()
         finally:
             self._calls.close()
 
-    def examine(self, source: bytes) -> Iterator[Progress | Judgement]:
-        """Do the same, and leave the calls open for more of them."""
+    def examine(self) -> Iterator[Progress | Judgement]:
+        """Do the same with calls that have the file, and leave them open for more of them."""
         yield Progress(stage="importing", cases=len(self._cases))
         results: list[CaseResult] = []
         hidden: list[CaseResult] = []
-        self._note(self._calls.open(source, (*self._cases, *self._plan.hidden)))
+        self._note(self._calls.open())
         for index, case in enumerate(self._cases):
             if index == self._plan.first_timed:
                 hidden = [self._hidden(number) for number in range(len(self._plan.hidden))]
@@ -174,9 +177,14 @@ class Judge:
             assert called.sample is not None
             samples.append(called.sample)
             looks.append(self._machine.meter.read())
-        telemetry = telemetry_of(looks)
-        work = self._problem.work(case)
-        timing, disbelief = timing_of(samples, work, self._machine.device, calibration, telemetry)
+        timing, disbelief = timing_of(
+            samples,
+            self._problem.work(case),
+            self._machine.device,
+            calibration,
+            telemetry_of(looks),
+            self._calls.baseline,
+        )
         timed = tested.model_copy(update={"timing": timing})
         return timed if disbelief is None else with_failure(timed, disbelief)
 

@@ -1,7 +1,8 @@
 """The records between judge and runner: fixed size, fixed fields, no pickle. Both import this.
 
-Judge to runner: one `Job` with the descriptors of arena and source, then a `Call` a call; or one
-`Order`, whose answers carry the number of a target from 1 on for a token.
+Judge to runner: one `Job` with the descriptors of arena and source, then a `Call` a call, of which
+one with the token 0 lets the file be imported; or one `Order`, whose answers carry the number of a
+target from 1 on for a token.
 Runner to judge: `Answer`s. The judge trusts no field of an answer: `status` decides only what the
 candidate is blamed for, the values are read from the arena, and a `token` that was not just handed
 out breaks the protocol. Descriptors sent by a runner are never received.
@@ -114,7 +115,8 @@ class Order:
 class Call:
     """Run the candidate once on a slot: the table of its sizes lies at `host_offset`.
 
-    On a CPU at once; on a GPU when the control page says so.
+    On a CPU at once; on a GPU when the control page says so. Before the import it is an empty
+    kernel of ours that runs, and the first call without a token asks for the import.
     """
 
     token: int

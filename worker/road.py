@@ -38,6 +38,10 @@ class Turn:
 class Road(Protocol):
     """One way to make a call."""
 
+    @property
+    def baseline_calls(self) -> int:
+        """How many calls of nothing tell what a process adds to events; 0 where none are timed."""
+
     def call(self, slot: InSlot, turn: Turn) -> tuple[End | Failure, float]:
         """Make it; return its end and the microseconds of our clock. `slot.after` is filled."""
 
@@ -47,6 +51,8 @@ class Road(Protocol):
 
 class PlainRoad:
     """Without a clock of microseconds: fill, go, copy away."""
+
+    baseline_calls = 0
 
     def call(self, slot: InSlot, turn: Turn) -> tuple[End | Failure, float]:
         """Make a call."""

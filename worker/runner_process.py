@@ -143,20 +143,18 @@ class RunnerProcess:
         """Whether it, or a process that it started, went over the limit of memory."""
         return self._confined.out_of_memory()
 
-    def start_job(
-        self,
-        job: Job | Order,
-        descriptors: tuple[int, int, int],
-        limit_s: float,
-        cancel_fd: int,
-    ) -> End:
-        """Hand over the job with the three descriptors that belong to it; wait for its answer."""
+    def hand_over(self, job: Job | Order, descriptors: tuple[int, int, int]) -> None:
+        """Hand over the job with the three descriptors that belong to it.
+
+        Raises:
+            RunnerFailed: it has ended.
+
+        """
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
         try:
             self._socket.sendmsg([job.pack()], ancillary)
         except OSError as error:
             raise RunnerFailed(f"the spare runner was gone: {error}") from error
-        return self._receive(0, time.monotonic() + limit_s, limit_s, cancel_fd)
 
     def start_order(
         self,
@@ -171,20 +169,27 @@ class RunnerProcess:
         order_fd, source_fd = source_memfd(written), source_memfd(source)
         try:
             job = Order(len(written), len(source))
-            return self.start_job(job, (reports_fd, order_fd, source_fd), limit_s, cancel_fd)
+            self.hand_over(job, (reports_fd, order_fd, source_fd))
         finally:
             os.close(order_fd)
             os.close(source_fd)
+        return self.answer(0, limit_s, cancel_fd)
+
+    def let_import(self) -> None:
+        """Let it import the file of its job. What it says of that is the answer to 0."""
+        self._send(Call(0, 0, 0, 0))
 
     def prepare(self, place: Place, groups: int) -> int:
         """Announce a call and return its token. On a CPU the runner begins at once."""
         token = secrets.randbits(63) | 1
-        call = Call(token, place.host_offset, place.device_offset, groups)
+        self._send(Call(token, place.host_offset, place.device_offset, groups))
+        return token
+
+    def _send(self, call: Call) -> None:
         # A dead process is seen by its answer, with its status. One that leaves its records unread
         # would have us wait here without a limit, once 278 of them fill the socket.
         with suppress(OSError):
             self._socket.send(call.pack(), socket.MSG_DONTWAIT)
-        return token
 
     def answer(self, token: int, limit_s: float, cancel_fd: int) -> End:
         """Wait for the answer to a call."""

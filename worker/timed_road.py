@@ -15,6 +15,8 @@ from worker.road import InSlot, Turn
 from worker.runner_process import ANSWER_S, Answered, Broke, End
 
 WAKE_S: Final = 5.0
+BASELINE_CALLS: Final = 12
+"""Of nothing, before a file is imported: some 15 ms each."""
 
 
 class TimedRoad:
@@ -23,6 +25,8 @@ class TimedRoad:
     It is the device's own clock, read by events of the judge; nothing that hosts do between is in
     it but what the runner needs to see that its work has ended, and to say so.
     """
+
+    baseline_calls = BASELINE_CALLS
 
     def __init__(self, ground: GpuGround, calibration: Calibration | None) -> None:
         """Without a calibration nothing is held against anybody: that is how one is made."""

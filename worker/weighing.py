@@ -1,5 +1,6 @@
 """From the times of two sides to their ratio."""
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -22,5 +23,5 @@ def ratio_between(cases: Sequence[Sequence[Timing]]) -> Ratio:
 
 def billed_us(timing: Timing) -> list[float]:
     """Return the time of each call, with what the case is billed beyond its events."""
-    beyond_us = timing.median_us - timing.event_median_us
+    beyond_us = timing.median_us - statistics.median(timing.samples_us)
     return [time_us + beyond_us for time_us in timing.samples_us]

@@ -15,6 +15,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -119,6 +120,8 @@ class Bench:
             {"name": name, "ratio": ratio, "failure": failure, "a": timings[0], "b": timings[1]}
             | {"took_s": took_s}
         )
+        if found.overall is not None:
+            print(f"    {beside(*timings)}", flush=True)
         calibration = self._machine.calibration
         kept = {
             "environment": self._environment.model_dump(mode="json"),
@@ -129,6 +132,17 @@ class Bench:
 
     def _passed_s(self) -> float:
         return time.monotonic() - self._began_s
+
+
+def beside(a: Mapping[str, float], b: Mapping[str, float]) -> str:
+    """Say how far the sides are apart by their events, and with each process's own correction."""
+    events_us = b["event_median_us"] - a["event_median_us"]
+    corrections_us = a["correction_us"], b["correction_us"]
+    corrected_us = events_us - corrections_us[1] + corrections_us[0]
+    return (
+        f"{a['event_median_us']:.2f} us; B less A by events {events_us:+.2f}, corrected "
+        f"{corrected_us:+.2f} ({corrections_us[0]:+.2f} and {corrections_us[1]:+.2f} taken off)"
+    )
 
 
 def main() -> None:

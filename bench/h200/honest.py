@@ -114,7 +114,8 @@ def calls_of(
     """Hand a ready runner a file; what it holds is given back at the end."""
     calls = Calls(runner, device.ground, road, Limits(), os.eventfd(0))
     try:
-        if (failure := calls.open(source, cases)) is not None:
+        calls.hand_over(source, cases)
+        if (failure := calls.open()) is not None:
             raise RuntimeError(failure.message)
         yield calls
     finally:

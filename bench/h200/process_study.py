@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -21,7 +22,7 @@ import torch
 
 from bench.h200.honest import CASES, SOURCES, calls_of
 from bench.h200.process_probe import SIZES, STEPS, WARM_UP, order_of_steps, source
-from bench.h200.process_table import HEADING, Process, Row, show_figures, show_process
+from bench.h200.process_table import HEADING, Process, Rows, show_figures, show_process
 from contract.limits import Limits
 from kernels.layout import Layout
 from kernels.operands import GroupOperands, draw
@@ -45,15 +46,17 @@ COMPILERS = 8
 
 def called(calls: Calls, runner: RunnerProcess, order: Sequence[int]) -> Process:
     """Make all calls of a process and return its rows and what it says of itself."""
-    rows: list[Row] = []
+    rows: Rows = defaultdict(list)
     for number, step in enumerate([*order, order[0]]):  # before the last one it reports
         found = calls.call(CASES[SIZES[STEPS[step][0]]], "official", 1)
         if found.sample is None:
             words = runner.stderr.text()[-600:]
             raise RuntimeError(f"call {number}, {STEPS[step]}: {found.failure} {words}")
-        rows.append((STEPS[step], found.sample.event_us, found.sample.wall_us))
+        if WARM_UP * len(STEPS) <= number < len(order):
+            call = round(found.sample.event_us, 2), round(found.sample.wall_us, 1)
+            rows[STEPS[step]].append(call)
     said = json.loads(runner.stdout.text().strip().splitlines()[-1])
-    return {"rows": rows[WARM_UP * len(STEPS) : -1], **said}
+    return {"rows": rows, **said}
 
 
 Opened = tuple[RunnerProcess, Calls, ExitStack]
@@ -146,11 +149,11 @@ def main() -> None:
 
     def keep(name: str, value: object) -> None:
         kept[name] = value
-        out.write_text(json.dumps(kept))
+        out.write_text(json.dumps(kept, separators=(",", ":")))
 
     prepare()
     device = Gpu(WorkerSettings())
-    keep("machine", describe_machine("").model_dump(mode="json"))
+    keep("environment", describe_machine("").model_dump(mode="json"))
     keep("steps", STEPS)
     found = study(device, keep, deadline_s)
     if len(found) > 1:

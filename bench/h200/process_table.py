@@ -24,8 +24,8 @@ HEADING = (
     *("lead-1", "1-last", "blocks", "-tail", "stamps", "wall noth", "T port", "O port", "core"),
 )
 
-Row = tuple[str, float, float]
-"""Step, what the runner's events say, what the judge's clock says."""
+Rows = dict[str, list[tuple[float, float]]]
+"""Of each step, call by call: what the runner's events say, what the judge's clock says."""
 Process = dict[str, Any]
 
 
@@ -48,13 +48,17 @@ def stamped_of(found: Process) -> Iterator[tuple[list[int], str]]:
     yield from list(zip(found["stamps_ns"], steps, strict=False))[cold:]
 
 
-def medians(rows: Sequence[Row], what: str) -> dict[str, float]:
+def medians(rows: Rows, what: str) -> dict[str, float]:
     """Return the median of every step by one of the two clocks, or of their difference."""
-    found = defaultdict(list)
-    for step, event_us, wall_us in rows:
-        known = {"event": event_us, "wall": wall_us, "apart": wall_us - event_us}
-        found[step].append(known[what])
-    return defaultdict(lambda: float("nan"), {k: statistics.median(v) for k, v in found.items()})
+    found = defaultdict(lambda: float("nan"))
+    for step, calls in rows.items():
+        known = {
+            "event": [event_us for event_us, _ in calls],
+            "wall": [wall_us for _, wall_us in calls],
+            "apart": [wall_us - event_us for event_us, wall_us in calls],
+        }
+        found[step] = statistics.median(known[what])
+    return found
 
 
 def figures_of(processes: Sequence[Process]) -> dict[str, list[float]]:
@@ -90,7 +94,7 @@ def halves(processes: Sequence[Process], step: str) -> float:
     """Return how far the two halves of one process lie apart, the median of all."""
     apart = []
     for each in processes:
-        times = [event_us for at, event_us, _ in each["rows"] if at == step]
+        times = [event_us for event_us, _ in each["rows"][step]]
         middle = len(times) // 2
         one, other = times[:middle], times[middle:]
         apart.append(abs(statistics.median(one) - statistics.median(other)))

@@ -21,7 +21,10 @@ def row(name: str, timing: dict, other: dict | None) -> str:
         beside = f"{other_us:.1f}"
         near = "yes" if abs(event_us - other_us) <= max(FEW_US, SHARE * other_us) else "NO"
     excess_us = apart_us - timing["overhead_us"]
-    events = f"{event_us:.1f} [{timing['p10_us']:.1f}, {timing['p90_us']:.1f}]"
+    low_us, high_us = (
+        timing[each] + timing.get("correction_us", 0) for each in ("p10_us", "p90_us")
+    )
+    events = f"{event_us:.1f} [{low_us:.1f}, {high_us:.1f}]"
     apart = f"{apart_us:.1f} ({excess_us:+.1f})"
     return f"| {name} | {events} | {beside} | {near} | {apart} | {timing['method']} |"
 

@@ -1,8 +1,9 @@
 """Stands in for a GPU, and for nothing else: judge, sandbox, runner, comparison are as they are.
 
 Operands lie on the CPU, the runner's interpreter computes, and the clock says for every call what
-`EVENT_US` says. The problem is a small one of the same name. Run as the judge's program, with the
-end of the worker's socket as its argument.
+`EVENT_US` says, and what a process adds; but a runner's own claim of a second or more. The problem
+is a small one of the same name. Run as the judge's program, with the end of the worker's socket as
+its argument.
 """
 
 import sys
@@ -15,6 +16,7 @@ from kernels.measurement import Calibration
 from kernels.problem import Case
 from kernels.problems import NVFP4_GROUP_GEMM
 from worker import judge_main, plan
+from worker.baseline import LAYOUT
 from worker.blame import Failure
 from worker.device import EMULATION_ENVIRONMENT
 from worker.environment import describe_machine
@@ -33,6 +35,10 @@ PROBLEM = replace(
 )
 EVENT_US = {1: 100.0, 2: 400.0}
 """By the number of groups."""
+EMPTY_US = 2.75
+PROCESS_US = 0.25
+"""What events say too much in every process but that of the calibration."""
+CLAIM_US = 1e6
 OVERHEAD_US = 170.0
 SOUND = "proofs-"
 """A worker of the name `proofs-1` has a GPU that passes its proof once."""
@@ -47,6 +53,7 @@ CALIBRATION = Calibration(
     hidden_us=1e6,
     samples=60,
     measured_at="2026-01-01T00:00:00+00:00",
+    empty_us=EMPTY_US,
 )
 
 
@@ -54,11 +61,25 @@ class TimedCpuGround(CpuGround):
     emulated = False
 
 
+def is_empty(slot: InSlot) -> bool:
+    """Whether it is a call of our empty kernel."""
+    return slot.image.slot.layout == LAYOUT
+
+
+def device_us(slot: InSlot) -> float:
+    """Return what a call takes."""
+    return EMPTY_US if is_empty(slot) else EVENT_US.get(slot.groups, 50.0)
+
+
 class StandInRoad(PlainRoad):
+    baseline_calls = 12
+
     def call(self, slot: InSlot, turn: Turn) -> tuple[End | Failure, float]:
         end, _ = super().call(slot, turn)
-        event_us = EVENT_US.get(slot.groups, 50.0)
+        event_us = device_us(slot) + PROCESS_US
         if isinstance(end, Answered):
+            claim_us = end.answer.event_us
+            event_us = claim_us if claim_us >= CLAIM_US else event_us
             end = Answered(replace(end.answer, event_us=event_us))
         return end, event_us + OVERHEAD_US
 

@@ -32,6 +32,7 @@ def test_delta_covers_how_far_runners_lie_apart() -> None:
 def test_the_report_has_a_line_a_runner_and_says_what_delta_means() -> None:
     lines = report(RUNS).splitlines()
     assert [line.split()[0] for line in lines[1:4]] == ["170.0", "173.0", "168.0"]
+    assert "      2.8 us  an empty kernel, by events" in lines
     assert "      8.0 us  delta in use" in lines
     assert "      6.0 us  delta suggested" in lines
     assert "HALFBYTE_WORKER_DELTA_US" in lines[-2]
@@ -51,4 +52,4 @@ def test_a_gpu_is_measured_in_several_runners() -> None:
     done = calibrate("--runs", "2", "--json")
     found = json.loads(done.stdout)
     assert len(found["runs"]) == 2
-    assert all(run["overhead_us"] > 0 for run in found["runs"])
+    assert all(run["overhead_us"] > 0 < run["empty_us"] for run in found["runs"])

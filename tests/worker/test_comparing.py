@@ -100,6 +100,27 @@ def test_it_takes_a_difference_away(turns_judge: JudgeHarness) -> None:
     assert verdict.compared.overall.decision == "no_difference"
 
 
+def test_what_a_process_adds_to_all_its_events_makes_no_difference(
+    turns_judge: JudgeHarness,
+) -> None:
+    verdict = compared(turns_judge, HONEST, HONEST + b"\n# its process adds 2.5 us\n")
+    assert verdict.compared.overall.decision == "no_difference"
+    (a,), (b,) = verdict.cases, verdict.compared.cases
+    assert (a.timing.correction_us, b.b.timing.correction_us) == (0, 2.5)
+    assert b.b.timing.event_median_us - b.b.timing.median_us == pytest.approx(2.5)
+    assert b.ratio.high < 1.02
+
+
+def test_a_device_in_use_before_any_file_runs_is_our_fault(turns_judge: JudgeHarness) -> None:
+    late = HONEST + b"\n# somebody is at work before its import\n"
+    turns_judge.send(comparison(HONEST, late))
+    end = turns_judge.end()
+    assert isinstance(end, Failed)
+    assert end.fault.reason == "runner_failed"
+    assert "the device was in use" in end.fault.message
+    assert compared(turns_judge, HONEST, HONEST).outcome == "passed"
+
+
 def test_one_that_goes_wrong_while_it_is_timed_ends_it_too(turns_judge: JudgeHarness) -> None:
     later = (
         HONEST

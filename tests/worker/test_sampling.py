@@ -1,11 +1,14 @@
 """From samples to a time: what an honest kernel gets, and what a forger does not."""
 
+from dataclasses import replace
+
 import pytest
 
 from kernels.measurement import DELTA_US, Calibration, Range, Telemetry
 from kernels.problem import Case
 from kernels.problems import NVFP4_GROUP_GEMM
-from worker.sampling import MOST_DELTAS, Sample, timing_of
+from worker.sampling import MOST_DELTAS, Baseline, Sample, timing_of
+from worker.weighing import billed_us
 
 WORK = NVFP4_GROUP_GEMM.work(Case(m=(128,), n=(4096,), k=(7168,)))
 DEVICE = "NVIDIA H200"
@@ -92,6 +95,48 @@ def test_a_time_below_what_physics_allows_is_rejected() -> None:
 def test_launching_that_does_not_hide_is_flagged() -> None:
     timing, _ = timing_of(samples(100, 100, host_us=700), WORK, DEVICE, CALIBRATION)
     assert timing.launch_bound
+
+
+@pytest.mark.parametrize("beyond_us", [-0.5, 0, 0.75])
+def test_what_the_process_adds_is_taken_off_every_sample(beyond_us: float) -> None:
+    calibration = replace(CALIBRATION, empty_us=2.75)
+    found = Baseline(2.75 + beyond_us, 0.1)
+    timing, failure = timing_of(
+        samples(100, 100), WORK, DEVICE, calibration, telemetry(), baseline=found
+    )
+    assert failure is None
+    assert timing.correction_us == beyond_us
+    assert timing.event_median_us == 100
+    assert timing.median_us == timing.p10_us == timing.p90_us == 100 - beyond_us
+    assert set(timing.samples_us) == {100 - beyond_us}
+    assert timing.wall_median_us == 100 + OVERHEAD_US
+    assert not timing.unstable
+
+
+def test_whether_a_time_is_believed_goes_by_the_events_as_they_are() -> None:
+    calibration, adds = replace(CALIBRATION, empty_us=2.75), Baseline(4.75, 0.1)
+    at_most = samples(100, 100 + DELTA_US)
+    timing, _ = timing_of(at_most, WORK, DEVICE, calibration, baseline=adds)
+    assert (timing.method, timing.median_us) == ("events", 98)
+    billed = samples(100, 100 + DELTA_US + 1)
+    timing, _ = timing_of(billed, WORK, DEVICE, calibration, baseline=adds)
+    assert (timing.method, timing.median_us) == ("wall", 99)
+    assert billed_us(timing) == [99] * len(billed)
+
+
+@pytest.mark.parametrize("found", [Baseline(2.75, 1.5), Baseline(6.5, 0.1)])
+def test_a_baseline_that_says_nothing_changes_nothing_and_is_flagged(found: Baseline) -> None:
+    calibration = replace(CALIBRATION, empty_us=2.75)
+    timing, failure = timing_of(samples(100, 100), WORK, DEVICE, calibration, baseline=found)
+    assert failure is None
+    assert (timing.median_us, timing.correction_us, timing.unstable) == (100, 0, True)
+
+
+def test_no_sample_falls_to_nothing() -> None:
+    calibration, adds = replace(CALIBRATION, empty_us=2.75), Baseline(4.75, 0.1)
+    timing, _ = timing_of(samples(1.5, 1.5), WORK, DEVICE, calibration, baseline=adds)
+    assert min(timing.samples_us) > 0
+    assert timing.correction_us == 2
 
 
 def telemetry(*reasons: str) -> Telemetry:
