@@ -47,7 +47,7 @@ def read_cases(path: Path) -> list[CaseRequest]:
     try:
         content = json.loads(path.read_bytes())
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
+        raise UsageError(f"{path}: {error.strerror}; name a JSON file with cases") from error
     except ValueError as error:
         raise UsageError(f"{path} is no JSON: {error}") from error
     if isinstance(content, dict):

@@ -23,6 +23,7 @@ KEY_HINT = (
     "Show one by --key, HALFBYTE_KEY or a config file. Whoever runs the service makes them: "
     "halfbyte admin key create NAME"
 )
+LIST_HINT = "The jobs that there are: halfbyte list"
 
 
 class ClientError(Exception):
@@ -83,6 +84,8 @@ class ApiError(ClientError):
         super().__init__(f"{said} (HTTP {status})")
         if status == 401:
             self.add_note(KEY_HINT)
+        elif problem.get("type") == f"{OURS}no-such-job":
+            self.add_note(LIST_HINT)
 
 
 class Refused(ApiError):

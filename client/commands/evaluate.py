@@ -154,4 +154,4 @@ def read(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from error
+        raise UsageError(f"{file}: {error.strerror}; name a kernel file") from error

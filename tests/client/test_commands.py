@@ -184,7 +184,7 @@ def test_a_refusal_of_several_fields_lists_them(halfbyte, service):
         (("run", "--m", "1"), "not given: --n and --k"),
         (("run", *SIZES, "--cases", "x.json"), "--cases and --m, --n, --k exclude each other"),
         (("submit", "/nowhere/kernel.py"), "/nowhere/kernel.py: No such file or directory"),
-        (("submit", "/"), "/: Is a directory"),
+        (("submit", "/"), "/: Is a directory; name a kernel file"),
         (("compile", "/nowhere/kernel.py"), "/nowhere/kernel.py: No such file or directory"),
         (("run", "--url", "localhost:8000"), "'localhost:8000' is no address"),
         (("show", ""), "'' is no id of a job; `halfbyte list` shows them"),

@@ -7,7 +7,7 @@ import pytest
 
 from client.answers import is_hopeless, unreachable
 from client.api import Halfbyte
-from client.errors import ClientError, Refused, ServiceFailed
+from client.errors import OURS, ClientError, Refused, ServiceFailed
 from tests.client.answers import JOB, ONE, Answer, problem
 
 
@@ -24,6 +24,11 @@ def said(error: ClientError) -> str:
             ["a key is needed (HTTP 401)", "HALFBYTE_KEY", "halfbyte admin key create NAME"],
         ),
         (problem(403, "this takes a key of role `admin`"), Refused, ["role `admin` (HTTP 403)"]),
+        (
+            Answer(404, {"type": f"{OURS}no-such-job", "detail": "there is no job"}),
+            Refused,
+            ["there is no job (HTTP 404)", "halfbyte list"],
+        ),
         (problem(409, "it has ended"), Refused, ["it has ended (HTTP 409)"]),
         (
             problem(429, "jobs_waiting: 4 of 4", **{"Retry-After": "3600"}),
@@ -48,7 +53,18 @@ def said(error: ClientError) -> str:
         ),
         (Answer(200, b"<html>"), ServiceFailed, ["it is no JSON (HTTP 200)", "behind its proxy?"]),
     ],
-    ids=["401", "403", "409", "429", "503", "413 of a proxy", "404 of another", "308", "no JSON"],
+    ids=[
+        "401",
+        "403",
+        "404",
+        "409",
+        "429",
+        "503",
+        "413 of a proxy",
+        "404 of another",
+        "308",
+        "no JSON",
+    ],
 )
 def test_an_answer_says_what_happened_and_what_to_do(service, answer, kind, words):
     service.tell("GET", ONE, answer)
