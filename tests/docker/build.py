@@ -26,14 +26,14 @@ class Built:
     """A stage's file system below a folder."""
 
     root: Path
+    base: Path
+    """An environment in place of the base image's Python."""
     workdir: Path = field(init=False)
     path: str = field(init=False)
 
     def __post_init__(self) -> None:
-        base = self.root / "base"
-        subprocess.run([sys.executable, "-m", "venv", base], check=True)
         self.workdir = self.root
-        self.path = f"{base / 'bin'}:/usr/bin:/bin"
+        self.path = f"{self.base / 'bin'}:/usr/bin:/bin"
 
     def inside(self, text: str) -> str:
         """Move the absolute paths of a text below the folder."""
@@ -54,8 +54,13 @@ class Built:
         return [program, *argv[1:]]
 
 
-def build(stage: Stage, root: Path, others: dict[str, Built]) -> Built:
-    built = Built(root)
+def make_base(folder: Path) -> Path:
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    return folder
+
+
+def build(stage: Stage, root: Path, base: Path, others: dict[str, Built]) -> Built:
+    built = Built(root, base)
     for each in stage.instructions:
         match each.word:
             case "WORKDIR":

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import WaitUntil
 from tests.docker import ROOT
-from tests.docker.build import Built, build
+from tests.docker.build import Built, build, make_base
 from tests.docker.compose import SERVICES, by_default
 from tests.docker.dockerfile import read_stages
 from tests.redis_server import SERVERS, RedisServer
@@ -25,12 +25,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return build(STAGES["wheel"], tmp_path_factory.mktemp("wheel"), {})
+    base = make_base(tmp_path_factory.mktemp("base"))
+    return build(STAGES["wheel"], tmp_path_factory.mktemp("wheel"), base, {})
 
 
 @pytest.fixture(scope="module")
 def api(wheel: Built, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return build(STAGES["api"], tmp_path_factory.mktemp("api"), {"wheel": wheel})
+    root = tmp_path_factory.mktemp("api")
+    return build(STAGES["api"], root, wheel.base, {"wheel": wheel})  # it adds nothing to its base
 
 
 def entrypoint(built: Built, *arguments: str) -> list[str]:
