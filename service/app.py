@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
+from contract.contest import Contest
 from contract.errors import QueueUnavailable
 from contract.keys import KeyStore
 from contract.looks import Looks
@@ -118,11 +119,17 @@ def create_app(
 
 
 async def _reap(queue: JobQueue, beat_s: float, stopping: asyncio.Event) -> None:
-    """Give up on jobs that nobody will finish, every beat, whatever became of Redis."""
+    """Give up on jobs that nobody will finish, every beat, whatever became of Redis.
+
+    So are results moved that whoever changed a window left where they were.
+    """
+    contest = Contest(queue.store)
     while not stopping.is_set():
         try:
             for job_id in await queue.reap():
                 log.info("job reaped", extra={"job": job_id})
+            for board, moved in (await contest.go_on()).items():
+                log.info("window gone on with", extra={"board": board, **moved._asdict()})
         except QueueUnavailable as error:
             log.warning("reaper waits for the queue", extra={"reason": str(error)})
         except Exception:

@@ -8,7 +8,7 @@ import pytest
 
 from contract.contest import Contest
 from contract.deliveries import Deliveries
-from contract.errors import OutsideWindow
+from contract.errors import OutsideWindow, QueueUnavailable
 from contract.job import Job, Lease
 from contract.leaderboard import Leaderboards
 from contract.queue import JobQueue
@@ -99,7 +99,7 @@ async def test_a_verdict_counts_from_the_opening_on_and_before_the_deadline(
 
 
 async def test_jobs_are_taken_up_to_the_deadline_and_those_that_were_count_after_it(queue, contest):
-    kept, _ = await contest.set_window(window(None, datetime.now(UTC) + 50 * MS), "root")
+    kept, _ = await contest.set_window(window(None, datetime.now(UTC) + 300 * MS), "root")
     closes_at = kept.closes_at
     sent: list[Job] = []
 
@@ -262,6 +262,35 @@ async def test_a_change_that_was_broken_off_is_ended_by_the_next(
     assert await counting(queue) == {}
     assert await contest.unset_window(PROBLEM, "H200", "root") is None
     assert list(await counting(queue)) == [job.id for job in jobs]
+
+
+async def test_what_was_broken_off_is_gone_on_with_once_nobody_is_at_it(
+    queue, contest, redis, monkeypatch
+):
+    """An API process that was killed meanwhile left a board half by the old window, for good."""
+    monkeypatch.setattr("contract.contest.SETTLED_AT_ONCE", 2)
+    jobs = [await ranked(queue, "ann", 10.0 + at) for at in range(5)]
+    run, steps = queue.store.run, iter(range(1))
+
+    async def dies(script: str, **arguments: object) -> object:
+        if "most" in arguments and next(steps, None) is None:
+            raise QueueUnavailable("killed")
+        return await run(script, **arguments)
+
+    over = window(None, datetime(2026, 1, 1, tzinfo=UTC))
+    with monkeypatch.context() as patch:
+        patch.setattr(queue.store, "run", dies)
+        with pytest.raises(QueueUnavailable):
+            await contest.set_window(over, "root")
+    assert len(await counting(queue)) == 3
+    assert await contest.go_on() == {}  # whoever does it may only be slow
+    assert len(await counting(queue)) == 3
+    monkeypatch.setattr("contract.contest.QUIET_MS", 0)
+    assert await contest.go_on() == {f"{PROBLEM}:H200": (0, 3)}
+    assert await counting(queue) == {}
+    assert {each.by for each in await RankedFeed(queue.store).after(len(jobs), 9)} == {"root"}
+    assert await contest.go_on() == {}
+    assert not await redis.exists("halfbyte:settling")
 
 
 @pytest.mark.parametrize("seed", range(3))

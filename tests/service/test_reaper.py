@@ -1,8 +1,15 @@
 """The reaper of a service goes on whatever happens to it: without one, lost jobs hang."""
 
+from datetime import UTC, datetime
+
 import pytest
 
+from contract.contest import Contest, Moved
+from contract.errors import QueueUnavailable
+from contract.leaderboard import Leaderboards
 from contract.settings import QueueSettings
+from contract.windows import BoardWindow
+from tests.contract.ranked import PROBLEM, ranked, standing
 from tests.redis_server import RedisServer
 from tests.service.conftest import serving
 from tests.service.workers import worker
@@ -29,3 +36,27 @@ async def test_the_reaper_survives_an_error_that_nobody_thought_of(
             return (await http.get(f"/v1/jobs/{job['id']}")).json()["state"] == "queued"
 
         await wait_until(queued, "the lost job to be put back")
+
+
+async def test_it_goes_on_with_a_change_of_a_window_that_was_broken_off(
+    queue_settings, queue, wait_until, monkeypatch
+):
+    monkeypatch.setattr("contract.contest.QUIET_MS", 0)
+    await ranked(queue, "ann", 10.0)
+
+    async def killed(*_: object) -> Moved:
+        raise QueueUnavailable("killed")
+
+    over = BoardWindow(problem=PROBLEM, device="H200", closes_at=datetime(2026, 1, 1, tzinfo=UTC))
+    with monkeypatch.context() as patch:
+        patch.setattr(Contest, "_settle", killed)
+        with pytest.raises(QueueUnavailable):
+            await Contest(queue.store).set_window(over, "root")
+    boards = Leaderboards(queue.store)
+    assert len(await standing(boards)) == 1
+    async with serving(queue_settings):
+
+        async def settled() -> bool:
+            return not await standing(boards)
+
+        await wait_until(settled, "the result to count no more")
