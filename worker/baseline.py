@@ -13,10 +13,11 @@ from kernels.operands import draw
 from kernels.problem import Case
 from kernels.problems import NVFP4_GROUP_GEMM
 from worker.arena import Arena
+from worker.ends import Answered
 from worker.ground import Ground, Image
 from worker.protocol import Status
 from worker.road import InSlot, Road, Turn
-from worker.runner_process import Answered, RunnerFailed
+from worker.runner_process import RunnerFailed
 from worker.sampling import Baseline
 from worker.seeds import random_seed
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from contract.verdict import Outcome
+from worker.ends import Answered, Broke, Died, End, Overran
 from worker.protocol import Answer, Status
-from worker.runner_process import Answered, Broke, Died, Overran
 
 OUTCOMES: Final[dict[Status, tuple[Outcome, str]]] = {
     Status.NO_ENTRY: ("crashed", "no_entry"),
@@ -37,9 +37,7 @@ class Failure:
         return self.message.partition("\n")[0]
 
 
-def blame(
-    end: Answered | Died | Overran | Broke, *, compiling: bool, limit: str, memory_bytes: int
-) -> Failure:
+def blame(end: End, *, compiling: bool, limit: str, memory_bytes: int) -> Failure:
     """Turn an end that is not the wished one into a failure.
 
     `compiling` says that no call has succeeded yet, so that an abort is the compiler's: Triton

@@ -19,11 +19,12 @@ from worker.arena import Arena, Room, device_bytes_for, host_piece_for
 from worker.baseline import CALL_S, LAYOUT, baseline_of
 from worker.blame import Failure, blame, in_gib
 from worker.clock import Clock
+from worker.ends import Answered, End
 from worker.ground import POISON, Ground, Image
 from worker.protocol import Job, Status
 from worker.review import Flag, from_text
 from worker.road import InSlot, Road, Turn
-from worker.runner_process import Answered, End, RunnerProcess, source_memfd
+from worker.runner_process import RunnerProcess, source_memfd
 from worker.sampling import Baseline, Sample
 
 HOG_SHARE: Final = 0.5

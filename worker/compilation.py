@@ -18,9 +18,10 @@ from contract.submission import Submission
 from worker.arena import HostPiece
 from worker.blame import Failure, blame
 from worker.clock import Clock
+from worker.ends import Answered, Died, End
 from worker.protocol import Answer, Status
 from worker.review import Flag, from_text
-from worker.runner_process import Answered, Died, End, RunnerProcess
+from worker.runner_process import RunnerProcess
 from worker.summary import plural
 from worker.tool_report import REGION_BYTES, cut_to_share, read_report
 

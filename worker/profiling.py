@@ -19,9 +19,10 @@ from contract.verdict import CaseResult
 from kernels.problem import Case
 from worker.arena import HostPiece
 from worker.blame import Failure, blame
+from worker.ends import Answered, End
 from worker.ncu import MOST_KERNELS
 from worker.protocol import Status
-from worker.runner_process import Answered, End, RunnerProcess
+from worker.runner_process import RunnerProcess
 from worker.tool_report import PROFILE_BYTES, TEXT_BYTES, read_file, read_report
 
 log = logging.getLogger("halfbyte.judge")

@@ -6,8 +6,9 @@ from typing import Protocol
 from worker.arena import Arena, Place
 from worker.blame import Failure
 from worker.clock import Clock
+from worker.ends import End
 from worker.ground import Image, get_device, get_host, put_device, put_host
-from worker.runner_process import End, RunnerProcess
+from worker.runner_process import RunnerProcess
 
 
 @dataclass(frozen=True, slots=True)

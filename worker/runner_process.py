@@ -10,13 +10,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from contract.limits import Limits
 from worker.arena import Place
 from worker.capture import Capture
 from worker.control import ControlPage
+from worker.ends import Answered, Broke, Died, End, Overran
 from worker.protocol import ANSWER_BYTES, Answer, Call, Job, Order, ProtocolError, Status
 from worker.sandbox.confinement import Confined, Launch, Sandbox
 
@@ -39,38 +39,6 @@ class RunnerFailed(Exception):
 
 class Interrupted(Exception):
     """The job was cancelled."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """The runner answered."""
-
-    answer: Answer
-
-
-@dataclass(frozen=True, slots=True)
-class Died:
-    """The process ended: an exit status, or a signal as a negative number."""
-
-    status: int
-    out_of_memory: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Overran:
-    """No answer within the limit; the process was killed."""
-
-    limit_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Broke:
-    """The process sent what no honest runner sends, and was killed."""
-
-    message: str
-
-
-End = Answered | Died | Overran | Broke
 
 
 class RunnerProcess:

@@ -8,11 +8,12 @@ from worker.arena import CONTROL_BYTES, Arena
 from worker.blame import Failure
 from worker.control import FINISHED_BYTE, ControlPage
 from worker.cuda_memory import hide_from_device, show_to_device
+from worker.ends import Answered, Broke, End
 from worker.gpu import GpuGround, Spans
 from worker.ground import get_host, put_host
 from worker.protocol import Status
 from worker.road import InSlot, Turn
-from worker.runner_process import ANSWER_S, Answered, Broke, End
+from worker.runner_process import ANSWER_S
 
 WAKE_S: Final = 5.0
 BASELINE_CALLS: Final = 12

@@ -19,12 +19,12 @@ from worker import judge_main, plan
 from worker.baseline import LAYOUT
 from worker.blame import Failure
 from worker.device import EMULATION_ENVIRONMENT
+from worker.ends import Answered, End
 from worker.environment import describe_machine
 from worker.gpu_lock import lock_folder, lock_gpu
 from worker.ground import CpuGround
 from worker.ncu import find_ncu
 from worker.road import InSlot, PlainRoad, Turn
-from worker.runner_process import Answered, End
 from worker.settings import WorkerSettings
 from worker.telemetry import Reading
 

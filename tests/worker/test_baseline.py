@@ -15,10 +15,11 @@ from tests.worker.judge_harness import JudgeHarness
 from worker.baseline import WARM_UP
 from worker.blame import Failure
 from worker.calls import Calls
+from worker.ends import Answered, Died, End, Overran
 from worker.ground import CpuGround
 from worker.protocol import Answer, Status
 from worker.road import InSlot, PlainRoad, Turn
-from worker.runner_process import Answered, Died, End, Overran, RunnerFailed
+from worker.runner_process import RunnerFailed
 from worker.sampling import Baseline
 
 HONEST = Path("tests/candidates/honest_torch.py").read_bytes()

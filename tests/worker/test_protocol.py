@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kernels.problems import PROBLEMS
 from worker.blame import OUTCOMES, blame
+from worker.ends import Answered, Died
 from worker.protocol import (
     ANSWER_BYTES,
     CALL_BYTES,
@@ -24,7 +25,6 @@ from worker.protocol import (
     Status,
     shorten,
 )
-from worker.runner_process import Answered, Died
 
 U32, U64 = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
 DURATIONS = st.floats(0, LONGEST_US)

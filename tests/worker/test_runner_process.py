@@ -9,16 +9,9 @@ import pytest
 
 from contract.limits import Limits
 from worker.arena import Place
+from worker.ends import Answered, Broke, Died, Overran
 from worker.protocol import Job
-from worker.runner_process import (
-    Answered,
-    Broke,
-    Died,
-    Interrupted,
-    Overran,
-    RunnerFailed,
-    RunnerProcess,
-)
+from worker.runner_process import Interrupted, RunnerFailed, RunnerProcess
 from worker.sandbox.confinement import Confined, Launch
 from worker.sandbox.unconfined import Unconfined
 

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from worker import calls, judging
 from worker.blame import Failure
+from worker.ends import Answered, End
 from worker.road import InSlot, PlainRoad, Turn
-from worker.runner_process import Answered, End, RunnerProcess
+from worker.runner_process import RunnerProcess
 
 sys.path.insert(0, str(Path(__file__).parent))  # the judge's interpreter is isolated
 
