@@ -10,14 +10,27 @@ import pytest
 from contract.job import WorkerInfo, WorkerState
 from contract.queue import JobQueue
 from contract.settings import QueueSettings
+from tests.redis_server import RedisServer
 
 Ended = tuple[int, str]
+BEAT_S, LEASE_S = 20, 80
+"""So that a beat is fresh when the command has started, on a busy machine too."""
+
+
+@pytest.fixture
+def queue_settings(redis_server: RedisServer) -> QueueSettings:
+    return QueueSettings(redis_url=redis_server.url, beat_s=BEAT_S, lease_s=LEASE_S)
 
 
 async def health(redis_url: str) -> Ended:
+    settings = {
+        "HALFBYTE_QUEUE_REDIS_URL": redis_url,
+        "HALFBYTE_QUEUE_BEAT_S": str(BEAT_S),
+        "HALFBYTE_QUEUE_LEASE_S": str(LEASE_S),
+    }
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-m", "worker.health"),
-        env={**os.environ, "HALFBYTE_QUEUE_REDIS_URL": redis_url},
+        env={**os.environ, **settings},
         stderr=asyncio.subprocess.PIPE,
     )
     _, stderr = await process.communicate()
