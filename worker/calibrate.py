@@ -49,9 +49,10 @@ def calibrate(
     flush_us, copy_us = staging_cost(ground)
     road = TimedRoad(ground, None)
     with ExitStack() as stack:
-        runners = [start() for _ in range(PROCESSES)]
-        for runner in runners:
-            stack.callback(runner.close)
+        runners = []
+        for _ in range(PROCESSES):  # all import at once
+            runners.append(start())
+            stack.callback(runners[-1].close)
         for runner in runners:
             runner.wait_ready(cancel_fd)
         of_each = [Calls(runner, ground, road, limits, cancel_fd) for runner in runners]

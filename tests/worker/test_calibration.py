@@ -1,15 +1,32 @@
 """`halfbyte calibrate`: what is said of several calibrations; on a GPU, that they are made."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 
-from tests.worker.gpu_stand_in import CALIBRATION
+from contract.limits import Limits
+from tests.worker.gpu_stand_in import (
+    CALIBRATION,
+    EMPTY_US,
+    OVERHEAD_US,
+    PROCESS_US,
+    StandInRoad,
+    TimedCpuGround,
+)
+from worker import calibrate
+from worker.blame import Failure
 from worker.calibration import report, suggested_delta_us
+from worker.device import EMULATION_ENVIRONMENT
+from worker.ends import Answered, End
+from worker.road import InSlot, Turn
+from worker.runner_process import RunnerProcess
+from worker.sandbox.unconfined import Unconfined
 
 RUNS = tuple(
     replace(CALIBRATION, overhead_us=overhead_us, spread_us=spread_us)
@@ -17,9 +34,41 @@ RUNS = tuple(
 )
 
 
-def calibrate(*options: str) -> "subprocess.CompletedProcess[str]":
+def measured(*options: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-P", "-m", "worker.calibration", *options]
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=50)
+
+
+class UnlikeRoad(StandInRoad):
+    """Every process adds something else to its events: 0, 2 and 0.5 us, in this order."""
+
+    def __init__(self) -> None:
+        self._adds_us: dict[RunnerProcess, float] = {}
+
+    def call(self, slot: InSlot, turn: Turn) -> tuple[End | Failure, float]:
+        end, wall_us = super().call(slot, turn)
+        if turn.runner not in self._adds_us:
+            self._adds_us[turn.runner] = (0, 2, 0.5)[len(self._adds_us)]
+        adds_us = self._adds_us[turn.runner]
+        event_us = end.answer.event_us + adds_us
+        return Answered(replace(end.answer, event_us=event_us)), wall_us + adds_us
+
+
+def test_an_empty_kernel_takes_what_it_takes_in_the_middle_one_of_three_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(calibrate, "staging_cost", lambda ground: (480.0, 1e-6))
+    monkeypatch.setattr(calibrate, "TimedRoad", lambda *_: UnlikeRoad())
+    monkeypatch.setattr(calibrate, "CASES", calibrate.CASES[:1])
+    ground = TimedCpuGround()
+    ground.flush_bytes = 256 << 20
+    limits, never = Limits(), os.eventfd(0, os.EFD_CLOEXEC)
+    start = partial(RunnerProcess, Unconfined(), EMULATION_ENVIRONMENT, limits)
+    found = calibrate.calibrate(ground, start, limits, never)
+    os.close(never)
+    assert found.empty_us == EMPTY_US + PROCESS_US + 0.5
+    assert found.overhead_us == pytest.approx(OVERHEAD_US)
+    assert found.samples == calibrate.CALLS
 
 
 def test_delta_covers_how_far_runners_lie_apart() -> None:
@@ -41,7 +90,7 @@ def test_the_report_has_a_line_a_runner_and_says_what_delta_means() -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_without_a_gpu_there_is_nothing_to_calibrate() -> None:
-    done = calibrate()
+    done = measured()
     assert (done.returncode, done.stdout) == (2, "")
     assert "there is no GPU here" in done.stderr
 
@@ -49,7 +98,7 @@ def test_without_a_gpu_there_is_nothing_to_calibrate() -> None:
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 def test_a_gpu_is_measured_in_several_runners() -> None:
-    done = calibrate("--runs", "2", "--json")
+    done = measured("--runs", "2", "--json")
     found = json.loads(done.stdout)
     assert len(found["runs"]) == 2
     assert all(run["overhead_us"] > 0 < run["empty_us"] for run in found["runs"])
