@@ -80,8 +80,8 @@ def timing_of(
 ) -> tuple[Timing, Failure | None]:
     """Return the time of a case, and a failure where it cannot be believed.
 
-    What the process adds to events is taken off the time. Whether it is believed goes by the events
-    as they are.
+    What the process adds to events is taken off the time. Whether the clocks agree goes by the
+    events as they are.
     """
     found_us = 0.0 if baseline is None else baseline.correction_us(calibration)
     correction_us = found_us or 0.0
