@@ -1,15 +1,18 @@
 """Callbacks that have to be delivered, once at least, by whichever API process comes first.
 
 The transition that ends a job puts it here if it has a callback; entries of the feed of ranked
-verdicts come here where there is a webhook for them (ranked_feed.py). Taking a delivery hides it
+verdicts come here where there is a webhook for them (ranked_feed.py). Either kind waits in a line
+of its own: a window that is changed makes thousands of entries at once. Taking a delivery hides it
 for a hold; a process that dies with it lets the hold run out, and another one tries. The receiver
 tells repetitions by the id: the job's, or `ranked-` and the entry's number. A job that is retried
 ends once more, under an id of its own.
+
+    callbacks posts       zsets: ids of jobs, and of entries, by due time
 """
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -17,14 +20,21 @@ from contract.prelude import PRELUDE
 from contract.records import fields_from, time_from
 from contract.store import Store
 
+Line = Literal["callbacks", "posts"]
+LINES: Final[tuple[Line, ...]] = ("callbacks", "posts")
+_LINE = """
+local function is_entry(id) return string.sub(id, 1, 7) == 'ranked-' end
+local function line_of(id) return key(is_entry(id) and 'posts' or 'callbacks') end
+"""
 _DUE = (
     PRELUDE
+    + _LINE
     + """
 local due = {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('callbacks'), '-inf', now,
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', key(given.line), '-inf', now,
     'LIMIT', 0, given.limit)) do
   local url, before
-  if string.sub(id, 1, 7) == 'ranked-' then
+  if is_entry(id) then
     url = redis.call('HGET', key('webhook'), 'url')
   else
     local at = job(id, 'callback_url', 'attempts_before')
@@ -33,10 +43,10 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('callbacks'), '-inf', now,
   local attempt = url and redis.call('HINCRBY', key('delivery', id), 'attempts', 1)
   if url then redis.call('PEXPIRE', key('delivery', id), given.retention_ms) end
   if url and attempt <= given.max_attempts then
-    redis.call('ZADD', key('callbacks'), now + given.hold_ms, id)
+    redis.call('ZADD', key(given.line), now + given.hold_ms, id)
     due[#due + 1] = {id, url, attempt, before and id .. '-' .. before or id}
   else
-    redis.call('ZREM', key('callbacks'), id)
+    redis.call('ZREM', key(given.line), id)
   end
 end
 return due
@@ -44,15 +54,16 @@ return due
 )
 _NOTE = (
     PRELUDE
+    + _LINE
     + """
 if redis.call('HSETNX', key('delivery', given.id), given.attempt, ARGV[2]) == 1 then
   count('callback:' .. given.result)
 end
 redis.call('PEXPIRE', key('delivery', given.id), given.retention_ms)
 if given.again_ms then
-  redis.call('ZADD', key('callbacks'), 'XX', now + given.again_ms, given.id)
+  redis.call('ZADD', line_of(given.id), 'XX', now + given.again_ms, given.id)
 else
-  redis.call('ZREM', key('callbacks'), given.id)
+  redis.call('ZREM', line_of(given.id), given.id)
 end
 """
 )
@@ -112,10 +123,11 @@ class Deliveries:
         """Deliver for the queue of this store."""
         self._store = store
 
-    async def take(self, limit: int, hold_s: float, max_attempts: int) -> Sequence[Due]:
-        """Take up to `limit` deliveries that are due; nobody else gets them within the hold."""
+    async def take(self, line: Line, limit: int, hold_s: float, max_attempts: int) -> Sequence[Due]:
+        """Take up to `limit` of a line that are due; nobody else gets them within the hold."""
+        hold_ms = round(1000 * hold_s)
         rows = await self._store.run(
-            _DUE, limit=limit, hold_ms=round(1000 * hold_s), max_attempts=max_attempts
+            _DUE, line=line, limit=limit, hold_ms=hold_ms, max_attempts=max_attempts
         )
         return [
             Due(due_id.decode(), url.decode(), attempt, message_id.decode())

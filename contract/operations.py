@@ -36,7 +36,8 @@ for row = 1, #rows, 2 do
   local worker = redis.call('GET', key('worker', rows[row]))
   if worker then workers[#workers + 1] = {worker, rows[row + 1], now - rows[row + 1]} end
 end
-return {lines, workers, redis.call('ZCARD', key('leases')), redis.call('ZCARD', key('callbacks')),
+return {lines, workers, redis.call('ZCARD', key('leases')),
+  redis.call('ZCARD', key('callbacks')) + redis.call('ZCARD', key('posts')),
   tonumber(redis.call('GET', key('number')) or 0), redis.call('HGETALL', key('counters'))}
 """
 )

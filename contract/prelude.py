@@ -20,7 +20,7 @@ Keys, all under the prefix
     drain:WORKER          asked to drain                        sessions:KEY    zset: digests by age
     artifacts:ID          hash: compressed, by name            session:DIGEST  see sessions.py
     stopped closed see contest.py     windows see windows.py      invites         see invites.py
-    callbacks             zset: see deliveries.py, by due time  delivery:ID     hash: attempts
+    callbacks posts       see deliveries.py                     delivery:ID     hash: attempts
     boards standing: results: outside: history: sent: result:   see ranking.py
     ranked ranked_number webhook                                see ranking.py, ranked_feed.py
     rate...               see quota.py, of a library            bell            channel: see bell.py

@@ -6,7 +6,7 @@ enter results, so a reader that has them all up to a number has missed nothing.
     ranked                stream: the entries, id NUMBER-0       ranked_number   the last one's
     webhook               hash: where each entry is posted, and whose secret signs it
 
-An entry that is to be posted lies among the callbacks (deliveries.py) as `ranked-NUMBER`.
+An entry that is to be posted lies among the `posts` (deliveries.py) as `ranked-NUMBER`.
 """
 
 from collections.abc import Sequence

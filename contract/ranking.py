@@ -45,7 +45,7 @@ local function announce(kind, at)
   redis.call('XADD', key('ranked'), 'MAXLEN', '~', given.ranked_kept, number .. '-0',
     unpack(entry))
   if redis.call('EXISTS', key('webhook')) == 1 then
-    redis.call('ZADD', key('callbacks'), now, 'ranked-' .. number)
+    redis.call('ZADD', key('posts'), now, 'ranked-' .. number)
   end
 end
 

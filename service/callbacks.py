@@ -17,7 +17,7 @@ from typing import NamedTuple
 import httpx
 from standardwebhooks import Webhook
 
-from contract.deliveries import Deliveries, Delivery, Due
+from contract.deliveries import LINES, Deliveries, Delivery, Due, Line
 from contract.errors import JobNotFound, QueueUnavailable
 from contract.keys import KeyStore
 from contract.queue import JobQueue
@@ -28,6 +28,7 @@ from service.settings import ServiceSettings
 from service.views import job_json
 
 AT_A_TIME = 16
+"""Of either line: many of one kind, or a receiver that is slow, hold up none of the other."""
 LOOK_S = 0.5
 LAST_DELAY_S = 3600.0
 GROWTH = 4
@@ -54,7 +55,7 @@ class Courier:
         self._keys = KeyStore(queue.store)
         self._settings = settings
         self._addresses = addresses
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._under_way: dict[Line, set[asyncio.Task[None]]] = {line: set() for line in LINES}
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Deliver until stopped; what is under way then is left to others, after its hold."""
@@ -65,7 +66,8 @@ class Courier:
         async with httpx.AsyncClient(verify=context, trust_env=False, limits=limits) as http:
             while not stopping.is_set():
                 try:
-                    await self._start_due(http)
+                    for line in LINES:
+                        await self._start_due(http, line)
                 except QueueUnavailable as error:
                     log.warning("callbacks wait for the queue", extra={"reason": str(error)})
                 except Exception:
@@ -75,19 +77,22 @@ class Courier:
                         await stopping.wait()
                 except TimeoutError:
                     continue
-            for task in self._under_way:
+            left = [task for tasks in self._under_way.values() for task in tasks]
+            for task in left:
                 task.cancel()
-            await asyncio.gather(*self._under_way, return_exceptions=True)
+            await asyncio.gather(*left, return_exceptions=True)
 
-    async def _start_due(self, http: httpx.AsyncClient) -> None:
-        free = AT_A_TIME - len(self._under_way)
+    async def _start_due(self, http: httpx.AsyncClient, line: Line) -> None:
+        under_way = self._under_way[line]
+        free = AT_A_TIME - len(under_way)
         if free == 0:
             return
         hold_s = 2 * self._settings.callback_timeout_s + 10
-        for due in await self._deliveries.take(free, hold_s, self._settings.callback_attempts):
+        attempts = self._settings.callback_attempts
+        for due in await self._deliveries.take(line, free, hold_s, attempts):
             task = asyncio.create_task(self._deliver(http, due))
-            self._under_way.add(task)
-            task.add_done_callback(self._under_way.discard)
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
 
     async def _deliver(self, http: httpx.AsyncClient, due: Due) -> None:
         at, began = datetime.now(UTC), time.monotonic()

@@ -23,7 +23,7 @@ if INSTALLED := shutil.which("redis-server"):
 
 PERMANENT = {
     *("number", "jobs", "ended", "leases", "devices", "workers", "served"),
-    *("keys", "key", "secrets", "counters", "waiting", "callbacks"),
+    *("keys", "key", "secrets", "counters", "waiting", "callbacks", "posts"),
     *("invites", "stopped", "closed", "windows"),
     *("boards", "standing", "results", "outside", "history", "sent", "result"),
     *("ranked", "ranked_number", "webhook"),

@@ -47,34 +47,34 @@ async def cancel_running(queue: JobQueue) -> None:
 async def test_every_end_of_a_job_is_called_back_once(queue, deliveries, end):
     job = await queue.submit(CALLED, "alice")
     await queue.submit(submission(), "alice")  # has no callback
-    assert await deliveries.take(9, HOLD_S, 3) == []
+    assert await deliveries.take("callbacks", 9, HOLD_S, 3) == []
     await end(queue)
-    assert await deliveries.take(9, HOLD_S, 3) == [Due(job.id, URL, 1, job.id)]
-    assert await deliveries.take(9, HOLD_S, 3) == []
+    assert await deliveries.take("callbacks", 9, HOLD_S, 3) == [Due(job.id, URL, 1, job.id)]
+    assert await deliveries.take("callbacks", 9, HOLD_S, 3) == []
 
 
 async def test_several_takers_share_what_is_due(queue, deliveries):
     jobs = {await ended(queue) for _ in range(20)}
-    taken = await asyncio.gather(*(deliveries.take(4, HOLD_S, 3) for _ in range(10)))
+    taken = await asyncio.gather(*(deliveries.take("callbacks", 4, HOLD_S, 3) for _ in range(10)))
     assert sorted(due.id for some in taken for due in some) == sorted(jobs)
     assert all(len(some) <= 4 for some in taken)
 
 
 async def test_a_taker_that_dies_is_followed_by_another(queue, deliveries, wait_until):
     job_id = await ended(queue)
-    assert await deliveries.take(1, 0.05, 3)
+    assert await deliveries.take("callbacks", 1, 0.05, 3)
 
     async def taken() -> list[Due]:
-        return await deliveries.take(1, HOLD_S, 3)
+        return await deliveries.take("callbacks", 1, HOLD_S, 3)
 
     assert await wait_until(taken, "the hold to run out") == [Due(job_id, URL, 2, job_id)]
 
 
 async def test_what_was_delivered_is_done(queue, deliveries, redis: Redis):
     job_id = await ended(queue)
-    await deliveries.take(1, 0, 3)
+    await deliveries.take("callbacks", 1, 0, 3)
     await deliveries.note(job_id, attempt(), None)
-    assert await deliveries.take(1, 0, 3) == []
+    assert await deliveries.take("callbacks", 1, 0, 3) == []
     log = await deliveries.log(job_id)
     assert [each.attempt for each in log.deliveries] == [1]
     assert log.next_at is None
@@ -83,13 +83,13 @@ async def test_what_was_delivered_is_done(queue, deliveries, redis: Redis):
 
 async def test_what_failed_comes_again_when_it_is_due(queue, deliveries, wait_until):
     job_id = await ended(queue)
-    await deliveries.take(1, HOLD_S, 3)
+    await deliveries.take("callbacks", 1, HOLD_S, 3)
     await deliveries.note(job_id, attempt(1, "answered 500"), 0.05)
     log = await deliveries.log(job_id)
     assert log.next_at is not None
 
     async def taken() -> list[Due]:
-        return await deliveries.take(1, HOLD_S, 3)
+        return await deliveries.take("callbacks", 1, HOLD_S, 3)
 
     assert await wait_until(taken, "the pause to pass") == [Due(job_id, URL, 2, job_id)]
     await deliveries.note(job_id, attempt(2), None)
@@ -102,7 +102,9 @@ async def test_what_failed_comes_again_when_it_is_due(queue, deliveries, wait_un
 
 async def test_attempts_that_nobody_noted_count_as_well(queue, deliveries, redis: Redis):
     await ended(queue)
-    attempts = [due.attempt for _ in range(9) for due in await deliveries.take(1, 0, 3)]
+    attempts = [
+        due.attempt for _ in range(9) for due in await deliveries.take("callbacks", 1, 0, 3)
+    ]
     assert attempts == [1, 2, 3]
     assert await redis.exists("halfbyte:callbacks") == 0
 
@@ -110,13 +112,13 @@ async def test_attempts_that_nobody_noted_count_as_well(queue, deliveries, redis
 async def test_a_job_past_its_retention_is_called_back_no_more(queue, deliveries, redis: Redis):
     job_id = await ended(queue)
     await redis.delete(f"halfbyte:job:{job_id}")
-    assert await deliveries.take(1, HOLD_S, 3) == []
+    assert await deliveries.take("callbacks", 1, HOLD_S, 3) == []
     assert await redis.exists("halfbyte:callbacks") == 0
 
 
 async def test_what_is_kept_of_deliveries_goes_with_the_job(queue, deliveries, redis: Redis):
     job_id = await ended(queue)
-    await deliveries.take(1, HOLD_S, 3)
+    await deliveries.take("callbacks", 1, HOLD_S, 3)
     await deliveries.note(job_id, attempt(1, "x"), 5)
     kept = await redis.ttl(f"halfbyte:delivery:{job_id}")
     assert abs(kept - await redis.ttl(f"halfbyte:job:{job_id}")) < 60

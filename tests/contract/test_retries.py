@@ -99,10 +99,10 @@ async def test_each_end_of_a_retried_job_is_called_back(queue: JobQueue) -> None
     deliveries = Deliveries(queue.store)
     called = submission().model_copy(update={"callback_url": "https://hook.example/"})
     job = await failed(queue, called)
-    (first,) = await deliveries.take(9, 0, 1)
+    (first,) = await deliveries.take("callbacks", 9, 0, 1)
     await retry(queue, job.id)
-    assert await deliveries.take(9, 0, 1) == []
+    assert await deliveries.take("callbacks", 9, 0, 1) == []
     await queue.cancel(job.id)
-    (second,) = await deliveries.take(9, 30, 1)
+    (second,) = await deliveries.take("callbacks", 9, 30, 1)
     assert (first.id, first.attempt, first.message_id) == (job.id, 1, job.id)
     assert (second.id, second.attempt, second.message_id) == (job.id, 1, f"{job.id}-2")

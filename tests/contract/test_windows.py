@@ -214,7 +214,7 @@ async def test_unsetting_a_window_lets_count_what_it_kept_out_and_tells_the_webh
     assert await owners(queue) == []
     assert await contest.unset_window(PROBLEM, "H200", "root") == (1, 0)
     assert await owners(queue) == ["ann"]
-    due = await Deliveries(queue.store).take(9, 30, 3)
+    due = await Deliveries(queue.store).take("posts", 9, 30, 3)
     assert [each.id for each in due] == [f"ranked-{number}" for number in (1, 2, 3, 4)]
     assert (await queue.get(other.id)).why_not is None  # the other board has no window
 

@@ -1,14 +1,16 @@
 """The webhook of the feed: registered by an admin, signed, tried again, and gone when unset."""
 
 import json
+import threading
 from collections.abc import Callable
 
 import pytest
 from standardwebhooks import Webhook
 
 from contract.keys import Role
+from service.callbacks import AT_A_TIME
 from service.settings import ServiceSettings
-from tests.contract.ranked import ranked
+from tests.contract.ranked import RANKED, ranked
 from tests.redis_server import RedisServer
 from tests.service.conftest import serving
 from tests.service.receivers import receiving
@@ -58,6 +60,27 @@ async def test_an_unset_webhook_gets_nothing(queue_settings, queue, keys):
                 assert (await http.request(method, HOOK, headers=root)).status_code == 404
     assert "halfbyte_callbacks_waiting 0.0" in metrics.text.splitlines()
     assert receiver.requests == []
+
+
+async def test_a_webhook_that_does_not_answer_holds_up_no_callback_of_a_job(
+    queue_settings, queue, keys, wait_until
+):
+    """A window that moved 1 000 results made every callback wait for 38 s."""
+    _, root = await keys.make("root", Role.ADMIN)
+    answers = threading.Event()
+    with receiving(200, before=lambda: answers.wait(60)) as hook, receiving(200) as receiver:
+        async with serving(queue_settings, QUICK) as http:
+            await http.put(HOOK, json={"url": hook.url}, headers=root)
+            for _ in range(AT_A_TIME + 1):
+                await ranked(queue, "ann", 1.0)
+            await wait_until(lambda: len(hook.requests) == AT_A_TIME, "all that posts may take")
+            sent = RANKED.model_copy(update={"callback_url": receiver.url})
+            job = await queue.submit(sent, "ann")
+            await queue.cancel(job.id)
+            await wait_until(lambda: receiver.requests, "the callback")
+            assert len(hook.requests) == AT_A_TIME
+            answers.set()
+    assert receiver.requests[0][1]["webhook-id"] == f"msg_{job.id}"
 
 
 async def test_only_an_admin_registers_and_no_private_address(queue_settings, queue, keys):
