@@ -74,19 +74,17 @@ FORGETS_ONE = {
 
 
 @pytest.mark.parametrize(("problem", "kernel"), KERNELS)
-def test_a_built_in_kernel_passes(judge: JudgeHarness, problem, kernel: str) -> None:
-    verdict = judge.judge(cases=CASES[problem.name], kernel=kernel, problem=problem.name)
+def test_a_built_in_kernel_passes_and_portable_the_smallest_official_case_too(
+    judge: JudgeHarness, problem, kernel: str
+) -> None:
+    cases = CASES[problem.name]
+    if kernel == "portable":
+        cases = (*cases, min(problem.tests, key=problem.work))
+    verdict = judge.judge(cases=cases, kernel=kernel, problem=problem.name)
     assert isinstance(verdict, Passed), verdict.message
-    assert [case.l for case in verdict.cases] == [case.l for case in CASES[problem.name]]
+    assert [case.l for case in verdict.cases] == [case.l for case in cases]
     if problem.official.exact:
         assert all(case.comparison.bit_exact for case in verdict.cases)
-
-
-@EACH
-def test_the_smallest_official_case_passes(judge: JudgeHarness, problem) -> None:
-    case = min(problem.tests, key=problem.work)
-    verdict = judge.judge(cases=(case,), kernel="portable", problem=problem.name)
-    assert isinstance(verdict, Passed), verdict.message
 
 
 @EACH
@@ -99,24 +97,20 @@ def test_a_file_finds_task_utils_and_the_reference_of_its_problem(judge, problem
 
 
 @EACH
-def test_what_is_never_written_is_named_with_its_place(judge: JudgeHarness, problem) -> None:
+def test_what_is_never_written_is_named_with_its_place_and_can_be_repeated(
+    judge: JudgeHarness, problem
+) -> None:
+    source = FORGETS_ONE[problem.name]
     case = CASES[problem.name][:1]
-    verdict = judge.judge(FORGETS_ONE[problem.name], case, problem=problem.name)
-    assert isinstance(verdict, Incorrect)
-    assert verdict.reason == "values"
-    assert "never written" in verdict.message
+    first = judge.judge(source, case, problem=problem.name)
+    assert isinstance(first, Incorrect)
+    assert first.reason == "values"
+    assert "never written" in first.message
     place = {
         NVFP4_GROUP_GEMM.name: "group 1, row 0, column 15",
         NVFP4_GEMV.name: "group 0, row 39, column 0",
     }
-    assert verdict.message.startswith(place.get(problem.name, "group 1, row 0, column 23"))
-
-
-@EACH
-def test_a_case_can_be_repeated_with_its_operands(judge: JudgeHarness, problem) -> None:
-    source = FORGETS_ONE[problem.name]
-    case = CASES[problem.name][:1]
-    first = judge.judge(source, case, problem=problem.name)
+    assert first.message.startswith(place.get(problem.name, "group 1, row 0, column 23"))
     asked = json.loads(first.reproduce)
     assert asked["problem"] == problem.name
     assert asked["cases"][0].get("l", 1) == case[0].l
