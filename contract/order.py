@@ -8,7 +8,8 @@ flood delays another owner's job of the same class by one job at most. Within an
 does not wait for the long ones.
 
 Nobody starves: a score never changes, every later submission scores more than `V`, and `V` rises
-with every claim of one. A job put back keeps its score, so it is next again.
+with every claim of one. A job put back keeps its score, so it is next again; one that failed and is
+tried again has a new one, as there may be many of them, and scores of long ago mean nothing now.
 
 A worker that serves several devices compares `score - V - passed` of the heads, where `passed`
 counts how often that device's jobs have been passed over since one was claimed. Without that count
@@ -28,3 +29,13 @@ CLASS_OFFSETS: Mapping[Mode, int] = MappingProxyType(
     }
 )
 """Rounds a job of a mode stands behind a short one; modes with equal offsets are one class."""
+SCORE = """
+local function next_score(device, offset, owner)
+  local last = key('round', device, offset, owner)
+  local score = 1 + offset + math.max(tonumber(redis.call('HGET', key('clock', device), 'round')
+    or 0), tonumber(redis.call('GET', last) or 0))
+  redis.call('SET', last, score, 'PX', DAY_MS)
+  return score
+end
+"""
+"""Follows the prelude in a script."""

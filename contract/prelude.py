@@ -19,7 +19,8 @@ Keys, all under the prefix
     keys key:ID secrets   see keys.py                           kept:OWNER      bytes by minute
     drain:WORKER          asked to drain                        sessions:KEY    zset: digests by age
     artifacts:ID          hash: compressed, by name            session:DIGEST  see sessions.py
-    stopped closed see contest.py     windows see windows.py      invites         see invites.py
+    stopped closed settling see contest.py                      invites         see invites.py
+    windows               see windows.py
     callbacks posts       see deliveries.py                     delivery:ID     hash: attempts
     boards standing: results: outside: history: sent: result:   see ranking.py
     ranked ranked_number webhook                                see ranking.py, ranked_feed.py

@@ -132,7 +132,7 @@ class JobQueue:
             fields=records.fields_of(submission, job_id, owner),
         )
         if reply[0] != b"accepted":
-            raise refusal_from(reply, submission.problem, self._settings.max_queued, max_waiting)
+            raise refusal_from(reply, submission.problem)
         return records.job_from(reply[1])
 
     async def get(self, job_id: str) -> Job:

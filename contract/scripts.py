@@ -1,7 +1,9 @@
 """The Lua scripts of the queue, one a transition. Only `contract.store` runs them."""
 
+from contract.order import SCORE
 from contract.prelude import PRELUDE
 from contract.ranking import RANKING
+from contract.refusals import ROOM
 from contract.repeats import EARLIER
 from contract.windows import WINDOWS
 
@@ -9,6 +11,8 @@ SUBMIT = (
     PRELUDE
     + WINDOWS
     + EARLIER
+    + ROOM
+    + SCORE
     + """
 -- The client chose the id, so a command repeated after a lost connection finds its own job.
 if redis.call('EXISTS', key('job', given.id)) == 1 then return {'accepted', record(given.id)} end
@@ -16,22 +20,12 @@ local before = earlier()
 if before then return before end
 local windows = given.fields.mode == 'ranked' and kept_out(given.fields.problem, given.device)
 if windows then return {'outside', now, windows} end
-local waiting = 0
-for _, device in ipairs(redis.call('SMEMBERS', key('devices'))) do
-  waiting = waiting + redis.call('ZCARD', key('queue', device))
-end
-if waiting >= given.max_queued then return {'full', waiting} end
-local theirs = tonumber(redis.call('HGET', key('waiting'), given.owner) or 0)
-if given.max_waiting and theirs >= given.max_waiting then return {'waiting', theirs} end
+local refused = no_room(given.owner)
+if refused then return refused end
 
 local number = redis.call('INCR', key('number'))
-local last = key('round', given.device, given.offset, given.owner)
-local round = math.max(tonumber(redis.call('HGET', key('clock', given.device), 'round') or 0),
-  tonumber(redis.call('GET', last) or 0))
-local score = round + 1 + given.offset
-redis.call('SET', last, score, 'PX', DAY_MS)
-redis.call('HSET', key('job', given.id), 'number', number, 'score', score, 'created_at', now,
-  'attempts', 0)
+redis.call('HSET', key('job', given.id), 'number', number, 'created_at', now, 'attempts', 0,
+  'score', next_score(given.device, given.offset, given.owner))
 for name, value in pairs(given.fields) do redis.call('HSET', key('job', given.id), name, value) end
 redis.call('SET', key('spec', given.id), ARGV[2])
 for at, file in ipairs(given.files) do redis.call('SET', key(file, given.id), ARGV[2 + at]) end

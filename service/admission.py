@@ -74,20 +74,24 @@ class Admission:
             caller.owner,
             idempotency_key=idempotency_key,
             digest=digest,
-            max_waiting=self._settings.quota.jobs_waiting if caller.limited else None,
+            max_waiting=self._most_waiting(caller),
         )
 
     async def retry(self, job: Job, caller: Caller) -> Job:
         """Have a job that failed by a fault of ours judged again; it counts like one more job.
 
         Raises:
-            NothingToRetry, QuotaExceeded, IntakeStopped, JobNotFound, QueueUnavailable: it is not.
+            NothingToRetry, QuotaExceeded, QueueFull, IntakeStopped, JobNotFound,
+                QueueUnavailable: it is not.
 
         """
         await self._contest.check_open()
         if caller.limited:
             await self._quotas.take(caller.owner)
-        return await retry(self._queue, job.id)
+        return await retry(self._queue, job.id, self._most_waiting(caller))
+
+    def _most_waiting(self, caller: Caller) -> int | None:
+        return self._settings.quota.jobs_waiting if caller.limited else None
 
     def _resolve(self, sent: SentJob, workers: Sequence[WorkerInfo]) -> Submission:
         asked = sent.request

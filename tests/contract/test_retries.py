@@ -7,11 +7,18 @@ from redis.asyncio import Redis
 
 from contract.contest import Contest
 from contract.deliveries import Deliveries
-from contract.errors import JobNotFound, NothingToRetry, OutsideWindow
+from contract.errors import (
+    JobNotFound,
+    NothingToRetry,
+    OutsideWindow,
+    QueueFull,
+    QuotaExceeded,
+)
 from contract.job import Job, JobState
 from contract.leaderboard import Leaderboards
 from contract.queue import JobQueue
 from contract.retries import retry
+from contract.settings import QueueSettings
 from contract.submission import Submission
 from contract.windows import BoardWindow
 from tests.contract.examples import LOST, passed, submission, worker
@@ -33,7 +40,7 @@ async def test_a_retried_job_is_the_same_job_with_all_its_attempts_again(
 ) -> None:
     before = await failed(queue, submission())
     assert before.state is JobState.FAILED
-    await queue.submit(submission(), "bob")
+    other = await queue.submit(submission(), "bob")
     waiting = await retry(queue, before.id)
     assert waiting == before.model_copy(
         update={
@@ -53,6 +60,7 @@ async def test_a_retried_job_is_the_same_job_with_all_its_attempts_again(
         )
         await queue.release(lease, LOST)
     assert (await queue.get(before.id)).state is JobState.FAILED
+    await queue.cancel(other.id)
     await retry(queue, before.id)
     lease = await queue.claim(worker(), 0)
     assert lease is not None
@@ -69,6 +77,59 @@ async def test_a_retry_that_comes_twice_is_one(queue: JobQueue) -> None:
     await queue.claim(worker(), 0)
     assert (await retry(queue, job.id)).state is JobState.RUNNING
     assert await queue.claim(worker(), 0) is None
+
+
+async def test_a_flood_of_retries_delays_another_owners_job_by_one_job_at_most(
+    queue: JobQueue,
+) -> None:
+    """With the scores of when they were sent, all of them were ahead of everybody."""
+    lost = [await failed(queue, submission()) for _ in range(5)]
+    for _ in range(3):
+        await queue.submit(submission(), "carol")
+        await queue.claim(worker(), 0)
+    for job in lost:
+        await retry(queue, job.id)
+    job = await queue.submit(submission(), "bob")
+    assert job.position is not None
+    assert job.position <= 2
+
+
+async def test_a_job_that_failed_long_ago_does_not_wait_for_rounds_of_that_time(
+    queue: JobQueue, redis: Redis
+) -> None:
+    """The clock of a line goes after a day without jobs, and begins anew."""
+    for _ in range(20):
+        await queue.submit(submission(), "bob")
+        await queue.claim(worker(), 0)
+    job = await failed(queue, submission())
+    for key in [key async for key in redis.scan_iter("halfbyte:*") if await redis.ttl(key) > 0]:
+        if key.startswith((b"halfbyte:clock:", b"halfbyte:round:")):
+            await redis.delete(key)
+    for _ in range(3):
+        await queue.submit(submission(), "bob")
+    position = (await retry(queue, job.id)).position
+    assert position is not None
+    assert position <= 2
+
+
+async def test_a_retry_takes_a_place_among_those_that_may_wait(
+    queue_settings: QueueSettings,
+) -> None:
+    queue = JobQueue.connect(queue_settings.model_copy(update={"max_queued": 2}))
+    try:
+        job = await failed(queue, submission())
+        await queue.submit(submission(), "alice")
+        with pytest.raises(QuotaExceeded, match="jobs_waiting is used up: 1 of 1"):
+            await retry(queue, job.id, max_waiting=1)
+        await queue.submit(submission(), "bob")
+        with pytest.raises(QueueFull, match="2 jobs wait, 2 may"):
+            await retry(queue, job.id)
+        assert (await queue.get(job.id)).state is JobState.FAILED
+        await queue.claim(worker(), 0)
+        assert (await retry(queue, job.id)).state is JobState.QUEUED
+        assert (await retry(queue, job.id)).state is JobState.QUEUED  # it waits already
+    finally:
+        await queue.close()
 
 
 async def test_only_what_failed_is_retried(queue: JobQueue) -> None:

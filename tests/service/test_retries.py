@@ -70,6 +70,17 @@ async def test_it_counts_like_a_job_that_is_sent(queue_settings, queue, keys):
         )
 
 
+async def test_it_waits_within_the_quota_of_jobs_that_wait(queue_settings, queue, keys):
+    _, alice = await keys.make("alice")
+    async with serving(queue_settings, ServiceSettings(quota=Quota(jobs_waiting=1))) as http:
+        path = await failed(http, queue, alice)
+        await http.post("/v1/jobs", json={}, headers=alice)
+        answer = await http.post(f"{path}/retry", headers=alice)
+        assert (answer.status_code, problem_in(answer).model_extra["quota"]) == (
+            *(429, "jobs_waiting"),
+        )
+
+
 @pytest.mark.parametrize("open_again", [False, True])
 async def test_it_waits_for_an_intake_that_is_stopped(http, queue, open_again):
     path = await failed(http, queue)
