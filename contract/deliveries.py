@@ -56,6 +56,9 @@ _NOTE = (
     PRELUDE
     + _LINE
     + """
+-- Of an end that was taken back, or of a job that was forgotten meanwhile.
+local attempts = tonumber(redis.call('HGET', key('delivery', given.id), 'attempts') or 0)
+if attempts < given.attempt then return end
 if redis.call('HSETNX', key('delivery', given.id), given.attempt, ARGV[2]) == 1 then
   count('callback:' .. given.result)
 end

@@ -1,12 +1,13 @@
 """Jobs that failed by a fault of ours, and that their owner has judged again."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from redis.asyncio import Redis
 
+from contract.archive import Archive
 from contract.contest import Contest
-from contract.deliveries import Deliveries
+from contract.deliveries import Deliveries, Delivery
 from contract.errors import (
     JobNotFound,
     NothingToRetry,
@@ -167,3 +168,25 @@ async def test_each_end_of_a_retried_job_is_called_back(queue: JobQueue) -> None
     (second,) = await deliveries.take("callbacks", 9, 30, 1)
     assert (first.id, first.attempt, first.message_id) == (job.id, 1, job.id)
     assert (second.id, second.attempt, second.message_id) == (job.id, 1, f"{job.id}-2")
+
+
+async def test_a_receipt_for_the_first_end_is_none_for_the_second(
+    queue: JobQueue, redis: Redis
+) -> None:
+    """The first end was on its way when the job was tried again, and ended once more."""
+    deliveries = Deliveries(queue.store)
+    called = submission().model_copy(update={"callback_url": "https://hook.example/"})
+    job = await failed(queue, called)
+    (first,) = await deliveries.take("callbacks", 9, 30, 3)
+    await retry(queue, job.id)
+    receipt = Delivery(attempt=1, at=datetime.now(UTC), duration_ms=1.0, status=200)
+    await deliveries.note(first.id, receipt, None)
+    assert (await deliveries.log(job.id)).deliveries == ()
+    await queue.cancel(job.id)
+    await deliveries.note(first.id, receipt, None)
+    (second,) = await deliveries.take("callbacks", 9, 30, 3)
+    assert (second.id, second.attempt) == (job.id, 1)
+    assert second.message_id != first.message_id
+    await Archive(queue.store).forget(job.id)
+    await deliveries.note(second.id, receipt, None)
+    assert [key async for key in redis.scan_iter(f"*{job.id}*")] == []
