@@ -33,12 +33,14 @@ def times_table(cases: Sequence[CaseResult]) -> Table:
     """Return one row a case that was timed."""
     table = table_of_words()
     table.add_column("case", no_wrap=True)
-    for name in ("median us", "p10..p90", "TFLOP/s", "of light"):
+    for name in ("median us", "p10..p90", "TFLOP/s", "of light", "first call"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("note")
     for case in cases:
         if timing := case.get("timing"):
-            table.add_row(Text(str(case["index"])), *_times(timing))
+            first_s = case.get("first_call_s")
+            first = Text("-" if first_s is None else f"{first_s:.2f} s")
+            table.add_row(Text(str(case["index"])), *_times(timing), first, _note(timing))
     return table
 
 
@@ -70,8 +72,11 @@ def _times(timing: Timing) -> Iterator[Text]:
     yield Text(f"{timing['p10_us']:.2f}..{timing['p90_us']:.2f}")
     yield Text(f"{timing['tflops']:.1f}")
     yield Text(f"{timing['fraction_of_speed_of_light']:.0%}")
+
+
+def _note(timing: Timing) -> Text:
     notes = (("unstable", timing["unstable"]), ("launch-bound", timing["launch_bound"]))
-    yield Text(", ".join(note for note, holds in notes if holds))
+    return Text(", ".join(note for note, holds in notes if holds))
 
 
 def kernels_table(kernels: Sequence[CompiledKernel]) -> Table:

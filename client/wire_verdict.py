@@ -55,6 +55,7 @@ class CaseResult(TypedDict):
     message: str | None
     comparison: Comparison | None
     timing: Timing | None
+    first_call_s: NotRequired[float | None]
 
 
 class Log(TypedDict):

@@ -42,6 +42,9 @@ class CaseResult(BaseModel):
     comparison: Comparison | None = None
     """Null unless values were compared."""
     timing: Timing | None = None
+    first_call_s: float | None = None
+    """The first call of the case, never a timed one: what is compiled or tuned for these sizes is
+    in it, and by the judge's clock what a call costs us. Null where it did not answer."""
 
 
 class Log(BaseModel):

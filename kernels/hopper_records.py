@@ -130,7 +130,7 @@ class Launch:
 
     def _fill_items(self, plan: Plan) -> None:
         items = [item for block in plan.blocks for item in block]
-        self.items = (ItemRecord * len(items))(*items)
+        self.items = (ItemRecord * len(items))(*(ItemRecord(*item) for item in items))
         """What blocks do, one block after the other; they read it in device memory."""
         counts = accumulate(len(block) for block in plan.blocks)
         for index, count in enumerate(counts, start=1):

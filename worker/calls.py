@@ -43,6 +43,8 @@ class Called:
     """None where it did not answer."""
     sample: Sample | None = None
     failure: Failure | None = None
+    took_s: float = 0.0
+    """Of the candidate's time."""
 
 
 class Calls:
@@ -157,7 +159,9 @@ class Calls:
         limit, limit_s = self._clock.limit("call_limit", call_s)
         slot = InSlot(image, after, self._arena, place)
         turn = Turn(self._runner, self._clock, limit_s, self._cancel_fd)
+        used_s = self._clock.used_s
         end, wall_us = self._road.call(slot, turn)
+        took_s = self._clock.used_s - used_s
         if isinstance(end, Failure):
             return Called(failure=end)
         if not (isinstance(end, Answered) and end.answer.status is Status.DONE):
@@ -173,7 +177,7 @@ class Calls:
             where = "" if distribution == case.distribution else f" (on {distribution} operands)"
             failure = wrong_values(comparison, outputs, where)
         sample = Sample(end.answer.event_us, wall_us, end.answer.host_us)
-        return Called(comparison, None if self._ground.emulated else sample, failure)
+        return Called(comparison, None if self._ground.emulated else sample, failure, took_s)
 
     def _blamed(self, end: End, limit: str) -> Failure:
         compiling, memory_bytes = self.count == 0, self._runner.memory_bytes

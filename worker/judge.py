@@ -143,15 +143,17 @@ class Judge:
         if case.distribution == "official":
             wanted.append("full_range")
         found: list[tuple[bool, Comparison]] = []
+        first_call_s: float | None = None
         # From the seed: nobody knows it while the job runs, and who repeats it sees the same order.
         order = random.Random(derive(seed, "order"))  # noqa: S311
         for number in order.sample(range(len(wanted)), len(wanted)):
             called = self._calls.call(case, wanted[number], derive(seed, "call", number))
             if called.comparison is not None:
                 found.append((number < OWN_CALLS, called.comparison))
+                first_call_s = called.took_s if first_call_s is None else first_call_s
             if called.failure is not None:
-                return result_of(index, case, merged(found), called.failure)
-        return result_of(index, case, merged(found), None)
+                break
+        return result_of(index, case, merged(found), called.failure, first_call_s)
 
     def _time(self, tested: CaseResult, case: Case) -> CaseResult:
         """Time a case that is right. Every timed call is checked as well."""
@@ -217,10 +219,14 @@ def tally(hidden: Sequence[CaseResult]) -> HiddenCases:
 
 
 def result_of(
-    index: int, case: Case, comparison: Comparison | None, failure: Failure | None
+    index: int,
+    case: Case,
+    comparison: Comparison | None,
+    failure: Failure | None,
+    first_call_s: float | None,
 ) -> CaseResult:
     """Write down what was found for a case."""
-    update = {"outcome": "passed", "comparison": comparison}
+    update = {"outcome": "passed", "comparison": comparison, "first_call_s": first_call_s}
     passed = blank(index, case).model_copy(update=update)
     return passed if failure is None else with_failure(passed, failure)
 

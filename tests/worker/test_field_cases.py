@@ -74,3 +74,24 @@ def test_a_kernel_that_reads_the_row_padding_of_the_scales_is_caught(judge: Judg
     verdict = judge.judge(source, (RAGGED,))
     assert isinstance(verdict, Incorrect)
     assert verdict.cases[0].comparison.non_finite_elements > 0
+
+
+def test_the_first_call_of_each_case_is_told_apart_from_the_others(judge: JudgeHarness) -> None:
+    source = (
+        b"import time\n"
+        b"from reference import ref_kernel\n"
+        b"seen = set()\n"
+        b"def custom_kernel(data):\n"
+        b"    sizes = str(data[3])\n"
+        b"    if sizes not in seen:\n"
+        b"        time.sleep(0.4)  # what a compiler would take\n"
+        b"        seen.add(sizes)\n"
+        b"    elif len(seen) > 1:\n"
+        b"        raise ValueError('the second case fails, when it has answered once')\n"
+        b"    return ref_kernel(data)\n"
+    )
+    verdict = judge.judge(source, (SMALLEST, EMPTY_GROUP, SMALLEST))
+    first_calls_s = [case.first_call_s for case in verdict.cases]
+    assert [case.outcome for case in verdict.cases] == ["passed", "crashed", None]
+    assert all(first_s is not None and first_s >= 0.4 for first_s in first_calls_s[:2])
+    assert first_calls_s[2] is None
