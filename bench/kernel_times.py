@@ -156,7 +156,12 @@ def bench(clock: ColdClock, kernel: str, case: Case, samples: int) -> dict[str, 
 
 
 def first_calls(kernel: str) -> dict[str, float]:
-    """Return the seconds of the first call of a process, without and with a compile cache."""
+    """Return the seconds of the first call of a process, without and with a compile cache.
+
+    Raises:
+        RuntimeError: what was compiled did not go to the cache that was empty.
+
+    """
     seconds = {}
     with tempfile.TemporaryDirectory() as folder:
         command = ["env", f"TRITON_CACHE_DIR={folder}", sys.executable, __file__]
@@ -164,6 +169,8 @@ def first_calls(kernel: str) -> dict[str, float]:
         for name in ("empty_cache", "full_cache"):
             done = subprocess.run(command, capture_output=True, check=True)
             seconds[name] = float(done.stdout)
+            if not any(Path(folder).rglob("*.cubin")):
+                raise RuntimeError(f"{folder} was not the compile cache: {done.stderr[-500:]!r}")
     return seconds
 
 
