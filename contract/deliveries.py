@@ -3,15 +3,18 @@
 The transition that ends a job puts it here if it has a callback; entries of the feed of ranked
 verdicts come here where there is a webhook for them (ranked_feed.py). Either kind waits in a line
 of its own: a window that is changed makes thousands of entries at once. Taking a delivery hides it
-for a hold; a process that dies with it lets the hold run out, and another one tries. The receiver
+for a hold; a process that dies with it lets the hold run out, and another one tries. What is due of
+an owner who has enough under way is put off, or one receiver that never answers would be waited for
+by everybody. The receiver
 tells repetitions by the id: the job's, or `ranked-` and the entry's number. A job that is retried
 ends once more, under an id of its own.
 
     callbacks posts       zsets: ids of jobs, and of entries, by due time
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -30,23 +33,33 @@ _DUE = (
     PRELUDE
     + _LINE
     + """
-local due = {}
+local due, under_way = {}, given.under_way
+
+local function meant(id)
+  if is_entry(id) then return redis.call('HGET', key('webhook'), 'url'), '', id end
+  local url, owner, before = unpack(job(id, 'callback_url', 'owner', 'attempts_before'))
+  return url, owner, before and id .. '-' .. before or id
+end
+
+local function take(id, url, owner, message_id)
+  local attempt = redis.call('HINCRBY', key('delivery', id), 'attempts', 1)
+  redis.call('PEXPIRE', key('delivery', id), given.retention_ms)
+  if attempt > given.max_attempts then return redis.call('ZREM', key(given.line), id) end
+  redis.call('ZADD', key(given.line), now + given.hold_ms, id)
+  under_way[owner] = (under_way[owner] or 0) + 1
+  due[#due + 1] = {id, url, attempt, message_id, owner}
+end
+
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', key(given.line), '-inf', now,
-    'LIMIT', 0, given.limit)) do
-  local url, before
-  if is_entry(id) then
-    url = redis.call('HGET', key('webhook'), 'url')
-  else
-    local at = job(id, 'callback_url', 'attempts_before')
-    url, before = at[1], at[2]
-  end
-  local attempt = url and redis.call('HINCRBY', key('delivery', id), 'attempts', 1)
-  if url then redis.call('PEXPIRE', key('delivery', id), given.retention_ms) end
-  if url and attempt <= given.max_attempts then
-    redis.call('ZADD', key(given.line), now + given.hold_ms, id)
-    due[#due + 1] = {id, url, attempt, before and id .. '-' .. before or id}
-  else
+    'LIMIT', 0, given.looked_at)) do
+  if #due == given.limit then break end
+  local url, owner, message_id = meant(id)
+  if not url then
     redis.call('ZREM', key(given.line), id)
+  elseif owner ~= '' and (under_way[owner] or 0) >= given.most_of_one then
+    redis.call('ZADD', key(given.line), now + given.put_off_ms, id)
+  else
+    take(id, url, owner, message_id)
   end
 end
 return due
@@ -78,6 +91,13 @@ return {redis.call('HGETALL', key('delivery', given.id)),
 """
 )
 
+MOST_OF_ONE: Final = 4
+"""Under way at a time for one owner, in one process."""
+LOOKED_AT: Final = 1000
+PUT_OFF_MS: Final = 400
+"""So that others come first, and it is due when a process looks next."""
+NOBODY: Final[Mapping[str, int]] = MappingProxyType({})
+
 
 class Due(NamedTuple):
     """One delivery that was taken: of what, where to, and which attempt this is, from 1."""
@@ -87,6 +107,8 @@ class Due(NamedTuple):
     attempt: int
     message_id: str
     """The same for each attempt at one end of a job."""
+    owner: str
+    """Of the job; empty where it is an entry of the feed."""
 
     @property
     def entry(self) -> int | None:
@@ -126,15 +148,32 @@ class Deliveries:
         """Deliver for the queue of this store."""
         self._store = store
 
-    async def take(self, line: Line, limit: int, hold_s: float, max_attempts: int) -> Sequence[Due]:
-        """Take up to `limit` of a line that are due; nobody else gets them within the hold."""
-        hold_ms = round(1000 * hold_s)
+    async def take(
+        self,
+        line: Line,
+        limit: int,
+        hold_s: float,
+        max_attempts: int,
+        under_way: Mapping[str, int] = NOBODY,
+    ) -> Sequence[Due]:
+        """Take up to `limit` of a line that are due; nobody else gets them within the hold.
+
+        `under_way` says how many of each owner the taker has already.
+        """
         rows = await self._store.run(
-            _DUE, line=line, limit=limit, hold_ms=hold_ms, max_attempts=max_attempts
+            _DUE,
+            line=line,
+            limit=limit,
+            looked_at=LOOKED_AT,
+            hold_ms=round(1000 * hold_s),
+            put_off_ms=PUT_OFF_MS,
+            max_attempts=max_attempts,
+            most_of_one=MOST_OF_ONE,
+            under_way=dict(under_way),
         )
         return [
-            Due(due_id.decode(), url.decode(), attempt, message_id.decode())
-            for due_id, url, attempt, message_id in rows
+            Due(due_id.decode(), url.decode(), attempt, message_id.decode(), owner.decode())
+            for due_id, url, attempt, message_id, owner in rows
         ]
 
     async def note(self, due_id: str, delivery: Delivery, again_s: float | None) -> None:

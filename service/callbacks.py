@@ -11,6 +11,7 @@ import asyncio
 import logging
 import secrets
 import time
+from collections import Counter
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -55,7 +56,8 @@ class Courier:
         self._keys = KeyStore(queue.store)
         self._settings = settings
         self._addresses = addresses
-        self._under_way: dict[Line, set[asyncio.Task[None]]] = {line: set() for line in LINES}
+        self._under_way: dict[Line, dict[asyncio.Task[None], str]] = {line: {} for line in LINES}
+        """With the owner of each."""
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Deliver until stopped; what is under way then is left to others, after its hold."""
@@ -89,10 +91,11 @@ class Courier:
             return
         hold_s = 2 * self._settings.callback_timeout_s + 10
         attempts = self._settings.callback_attempts
-        for due in await self._deliveries.take(line, free, hold_s, attempts):
+        of_each = Counter(under_way.values())
+        for due in await self._deliveries.take(line, free, hold_s, attempts, of_each):
             task = asyncio.create_task(self._deliver(http, due))
-            under_way.add(task)
-            task.add_done_callback(under_way.discard)
+            under_way[task] = due.owner
+            task.add_done_callback(under_way.pop)
 
     async def _deliver(self, http: httpx.AsyncClient, due: Due) -> None:
         at, began = datetime.now(UTC), time.monotonic()

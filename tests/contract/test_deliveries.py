@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 import pytest
 from redis.asyncio import Redis
 
-from contract.deliveries import Deliveries, Delivery, Due
+from contract.deliveries import MOST_OF_ONE, Deliveries, Delivery, Due
 from contract.queue import JobQueue
 from tests.contract.examples import LOST, passed, submission, worker
 
 URL = "https://hook.example/x"
+OWNER = "alice"
 CALLED = submission().model_copy(update={"callback_url": URL})
 HOLD_S = 30
 
@@ -49,7 +50,7 @@ async def test_every_end_of_a_job_is_called_back_once(queue, deliveries, end):
     await queue.submit(submission(), "alice")  # has no callback
     assert await deliveries.take("callbacks", 9, HOLD_S, 3) == []
     await end(queue)
-    assert await deliveries.take("callbacks", 9, HOLD_S, 3) == [Due(job.id, URL, 1, job.id)]
+    assert await deliveries.take("callbacks", 9, HOLD_S, 3) == [Due(job.id, URL, 1, job.id, OWNER)]
     assert await deliveries.take("callbacks", 9, HOLD_S, 3) == []
 
 
@@ -67,7 +68,7 @@ async def test_a_taker_that_dies_is_followed_by_another(queue, deliveries, wait_
     async def taken() -> list[Due]:
         return await deliveries.take("callbacks", 1, HOLD_S, 3)
 
-    assert await wait_until(taken, "the hold to run out") == [Due(job_id, URL, 2, job_id)]
+    assert await wait_until(taken, "the hold to run out") == [Due(job_id, URL, 2, job_id, OWNER)]
 
 
 async def test_what_was_delivered_is_done(queue, deliveries, redis: Redis):
@@ -91,7 +92,7 @@ async def test_what_failed_comes_again_when_it_is_due(queue, deliveries, wait_un
     async def taken() -> list[Due]:
         return await deliveries.take("callbacks", 1, HOLD_S, 3)
 
-    assert await wait_until(taken, "the pause to pass") == [Due(job_id, URL, 2, job_id)]
+    assert await wait_until(taken, "the pause to pass") == [Due(job_id, URL, 2, job_id, OWNER)]
     await deliveries.note(job_id, attempt(2), None)
     log = await deliveries.log(job_id)
     assert [(each.attempt, each.error) for each in log.deliveries] == [
@@ -128,3 +129,22 @@ async def test_a_job_without_a_callback_has_an_empty_log(queue, deliveries):
     job = await queue.submit(submission(), "alice")
     log = await deliveries.log(job.id)
     assert (log.deliveries, log.next_at) == ((), None)
+
+
+async def test_one_owner_has_so_many_under_way_and_others_get_the_rest(queue, deliveries, redis):
+    """Whose receiver never answered had all the room there was, time and again."""
+    floods = [await ended(queue) for _ in range(20)]
+    other = await queue.submit(CALLED, "bob")
+    await queue.cancel(other.id)
+    due = await deliveries.take("callbacks", 16, HOLD_S, 3)
+    assert [each.owner for each in due] == ["alice"] * MOST_OF_ONE + ["bob"]
+    due = await deliveries.take("callbacks", 16, HOLD_S, 3, {"alice": MOST_OF_ONE})
+    assert due == []
+    assert await redis.zcard("halfbyte:callbacks") == len(floods) + 1
+    put_off = {each for each in floods if await redis.exists(f"halfbyte:delivery:{each}") == 0}
+    assert len(put_off) == len(floods) - MOST_OF_ONE  # and no attempt is counted
+    for job_id in put_off:
+        await redis.zadd("halfbyte:callbacks", {job_id: 0})
+    due = await deliveries.take("callbacks", 16, HOLD_S, 3, {"alice": 1})
+    assert {each.id for each in due} <= put_off
+    assert len(due) == MOST_OF_ONE - 1

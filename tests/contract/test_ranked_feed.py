@@ -133,7 +133,7 @@ async def test_entries_are_due_at_the_webhook_from_its_registration_on(queue, fe
     job = await ranked(queue, "ann", 2.0)
     await Results(queue.store).disqualify(job.id, "a reason", "root")
     due = await deliveries.take("posts", 9, 30, 3)
-    assert due == [Due(f"ranked-{n}", URL, 1, f"ranked-{n}") for n in (2, 3)]
+    assert due == [Due(f"ranked-{n}", URL, 1, f"ranked-{n}", "") for n in (2, 3)]
     assert [due[0].entry, due[1].entry] == [2, 3]
     assert (await feed.entry(2)).job == job.id
 
@@ -158,6 +158,6 @@ async def test_a_jobs_own_callback_goes_its_own_way(queue, feed):
     await queue.finish(await queue.claim(GPU_WORKER, 0), timed(1.0))
     deliveries = Deliveries(queue.store)
     (its_own,) = await deliveries.take("callbacks", 9, 30, 3)
-    assert its_own == Due(job.id, other, 1, job.id)
+    assert its_own == Due(job.id, other, 1, job.id, "ann")
     assert its_own.entry is None
-    assert await deliveries.take("posts", 9, 30, 3) == [Due("ranked-1", URL, 1, "ranked-1")]
+    assert await deliveries.take("posts", 9, 30, 3) == [Due("ranked-1", URL, 1, "ranked-1", "")]

@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
+from contract.deliveries import MOST_OF_ONE
 from contract.keys import ANONYMOUS
 from contract.queue import JobQueue
+from service.callbacks import AT_A_TIME
 from service.settings import ServiceSettings
+from tests.contract.examples import submission
 from tests.redis_server import RedisServer
 from tests.service.conftest import serving
 from tests.service.receivers import receiving
@@ -281,3 +284,18 @@ async def test_a_certificate_is_checked_for_the_name_that_was_asked_for(
     assert errors[0] is None
     assert "certificate" in errors[1]
     assert len(receiver.requests) == 1
+
+
+async def test_a_receiver_that_never_answers_holds_up_its_owner_only(
+    queue_settings, queue, wait_until
+):
+    answers = threading.Event()
+    with receiving(200, before=lambda: answers.wait(60)) as slow, receiving(200) as receiver:
+        async with serving(queue_settings, QUICK):
+            for owner, hook in (*[("eve", slow)] * (AT_A_TIME + 1), ("ann", receiver)):
+                sent = submission().model_copy(update={"callback_url": hook.url})
+                await queue.cancel((await queue.submit(sent, owner)).id)
+            await wait_until(lambda: receiver.requests, "ann's callback")
+            assert len(slow.requests) <= MOST_OF_ONE
+            answers.set()
+            await wait_until(lambda: len(slow.requests) == AT_A_TIME + 1, "all of eve's")
