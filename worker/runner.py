@@ -52,7 +52,6 @@ from worker.protocol import (
 from worker.review import flags, to_text
 from worker.traces import print_traceback, trace
 
-gc.freeze()
 gc.enable()
 
 COMPILER_ERRORS: Final = {
