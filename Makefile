@@ -1,6 +1,8 @@
 # One word a task. `make setup` runs by itself where a task needs it.
 PYTHON ?= python3
 BIN := .venv/bin
+# Tests start hundreds of processes, each of which would compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup format check check-blackwell test demo up clean
 
