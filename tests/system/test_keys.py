@@ -1,6 +1,7 @@
 """From a service open on loopback to one that strangers reach, as docs/operating.md says."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -20,6 +21,7 @@ def up(data: Path, *options: str) -> Iterator[tuple[str, TextIO]]:
     """Serve from a data directory, and give the address and what it says from then on."""
     process = subprocess.Popen(
         [HALFBYTE, "up", "--port", "0", "--data", str(data), *options],
+        env={**os.environ, "HALFBYTE_WORKER_SPARES": "1"},
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
