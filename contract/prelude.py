@@ -18,7 +18,7 @@ Keys, all under the prefix
     counters              hash: see operations.py               spent:OWNER     ms on GPUs by minute
     keys key:ID secrets   see keys.py                           kept:OWNER      bytes by minute
     drain:WORKER          asked to drain                        sessions:KEY    zset: digests by age
-    artifacts:ID          hash: compressed, by name            session:DIGEST  see sessions.py
+    artifacts:ID          see artifacts.py                     session:DIGEST  see sessions.py
     stopped closed settling see contest.py                      invites         see invites.py
     windows               see windows.py
     callbacks posts       see deliveries.py                     delivery:ID     hash: attempts

@@ -26,7 +26,6 @@ import asyncio
 import contextlib
 import re
 import secrets
-import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from hashlib import sha256
@@ -35,6 +34,7 @@ from typing import Self
 from redis.asyncio import Redis
 
 from contract import records, scripts
+from contract.artifacts import KEEP, pieces_of, read_artifact
 from contract.bell import Bell, rung
 from contract.device import CPU, device_of, line_of
 from contract.errors import (
@@ -159,8 +159,7 @@ class JobQueue:
 
     async def artifact(self, job_id: str, name: str) -> bytes | None:
         """Return what a job's verdict names, a text in UTF-8; None where there is none."""
-        packed: bytes | None = await self.store.run(scripts.ARTIFACT, id=job_id, name=name)
-        return None if packed is None else zlib.decompress(packed)
+        return await read_artifact(self.store, job_id, name)
 
     async def list(
         self,
@@ -352,18 +351,21 @@ class JobQueue:
     ) -> None:
         """End a job with its verdict, and what it names. May be repeated like the rest.
 
+        What it names goes first, in pieces: each is answered in time on a slow road too.
+
         Raises:
-            LeaseLost: as `renew`; nothing was written.
+            LeaseLost: as `renew`; nothing was written that anybody is told of.
 
         """
+        for number, (name, piece) in enumerate(pieces_of(artifacts or {})):
+            await self._write(lease, KEEP, piece, piece=name, first=number == 0)
         await self._write(
             lease,
             scripts.FINISH,
             *records.written(verdict),
-            *(zlib.compress(data) for data in (artifacts or {}).values()),
             outcome=verdict.outcome,
             ranked=found_in(lease.submission, verdict),
-            artifacts=list(artifacts or ()),
+            artifacts=bool(artifacts),
         )
 
     async def release(self, lease: Lease, fault: Fault, *, count_attempt: bool = True) -> Job:

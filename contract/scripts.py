@@ -63,8 +63,6 @@ return looks
 
 SOURCE = PRELUDE + "return redis.call('GET', key(given.file, given.id))"
 
-ARTIFACT = PRELUDE + "return redis.call('HGET', key('artifacts', given.id), given.name)"
-
 PAGE = (
     PRELUDE
     + """
@@ -231,13 +229,14 @@ if how then return how end
 redis.call('SET', key('verdict', given.id), ARGV[2])
 redis.call('HSET', key('job', given.id), 'headline', ARGV[3])
 -- One with artifacts is read as a whole: their names have to become paths.
-if #given.artifacts == 0 then
+if not given.artifacts then
   redis.call('HSET', key('shown', given.id), 'verdict', ARGV[4], 'review', ARGV[5])
-end
-for index, name in ipairs(given.artifacts) do
-  redis.call('HSET', key('artifacts', given.id), name, ARGV[5 + index])
+  redis.call('DEL', key('artifacts', given.id))
 end
 charge_kept(at[3])
+for _, piece in ipairs(redis.call('HKEYS', key('artifacts', given.id))) do
+  charge('kept', at[3], redis.call('HSTRLEN', key('artifacts', given.id), piece))
+end
 count('verdict:' .. given.outcome)
 if given.ranked then rank(given.id, given.ranked) end
 close(given.id, 'finished')
