@@ -69,6 +69,8 @@ def window(
     with service.leaderboards() as client:
         if off:
             client.unset_window(problem, device)
+            if not as_json:
+                console().print(plain(f"{problem} on {device} takes ranked jobs at any time"))
             return
         changed = client.set_window(problem, device, opens, closes) if opens or closes else None
         found = changed or client.window(problem, device)
@@ -94,6 +96,8 @@ def webhook(
     with service.leaderboards() as client:
         if off:
             client.unset_webhook()
+            if not as_json:
+                console().print("ranked verdicts are posted nowhere")
             return
         hook = client.set_webhook(address) if address else client.webhook()
     said = f"{hook['url']}, signed for {hook['name']}, since {when(hook['since'])}"

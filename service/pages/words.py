@@ -90,7 +90,7 @@ def what(job: Job) -> str:
 
 def rest(summary: str, outcome: str) -> str:
     """Return a summary without the outcome, where it begins with that: a badge says it."""
-    said = summary.removeprefix(outcome)
+    said = summary.removeprefix(outcome.replace("_", " "))
     if said == summary:
         return summary
     # Its first letter only: behind it stand NaN and names of exceptions.

@@ -247,6 +247,7 @@ async def form(http: httpx.AsyncClient, file: bytes | None = None, **fields: str
 def test_what_stands_beside_a_badge_keeps_its_capitals():
     assert rest("crashed in case 0: RuntimeError: NaN", "crashed") == "In case 0: RuntimeError: NaN"
     assert rest("passed", "passed") == ""
+    assert rest("timed out in case 0: no answer", "timed_out") == "In case 0: no answer"
 
 
 async def test_the_address_that_a_form_goes_to_leads_to_the_form(http):
