@@ -8,7 +8,7 @@ from rich.text import Text
 from client.comparison import HEADS, comparison_table
 from client.tables import BAD, STYLES, cases_table, kernels_table, profile_table, times_table
 from client.terminal import plain, plain_lines, shortened
-from client.wire_verdict import CaseResult, Compared, Log, Verdict
+from client.wire_verdict import CaseResult, Compared, CompiledKernel, Log, Verdict
 
 CASE_MESSAGES = 5
 LOG_LINES = 10
@@ -34,10 +34,7 @@ def verdict_text(verdict: Verdict, mode: str) -> Iterator[RenderableType]:
     if verdict.get("kernels"):
         yield Text()
         yield kernels_table(verdict["kernels"])
-        yield Text(
-            "PTX and SASS: halfbyte show JOB --artifact NAME; names end the links in --json",
-            style=DIM,
-        )
+        yield from _texts(verdict["kernels"])
     yield from _profile(verdict)
     score = verdict.get("score")
     if score:
@@ -62,6 +59,15 @@ def comparison_text(verdict: Verdict, compared: Compared) -> Iterator[Renderable
         yield from _case_messages({**verdict, "cases": cases, "log": log})
         yield from _log(log, f"{name}, ")
     yield Text()
+
+
+def _texts(kernels: list[CompiledKernel]) -> Iterator[Text]:
+    """Say how the texts of compiled kernels are had, by the name of the first."""
+    links = [link for kernel in kernels for link in kernel["links"].values()]
+    if links:
+        name = plain(links[0].rpartition("/")[2])
+        how = f"PTX and SASS: halfbyte show JOB --artifact {name}"
+        yield Text(f"{how}; names end the links in --json", style=DIM)
 
 
 def _profile(verdict: Verdict) -> Iterator[RenderableType]:

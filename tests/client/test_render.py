@@ -186,10 +186,13 @@ def test_operands_of_a_kind_of_their_own_are_repeated_by_body():
 def test_compiled_kernels_are_listed():
     kernel = {
         "name": "gemm", "target": "sm_100a", "instructions": {"tcgen05.mma": 8}, "registers": 128,
-        "spill_bytes": 0, "shared_bytes": 32768, "tma": True, "links": {},
+        "spill_bytes": 0, "shared_bytes": 32768, "tma": True,
+        "links": {"ptx": "/v1/jobs/1/artifacts/sm_100a-0-gemm.ptx"},
     }  # fmt: skip
     text = text_of(finished(cases=[], kernels=[kernel]))
     assert "gemm             sm_100a  tcgen05.mma x8        128         0     32768  yes" in text
+    assert "halfbyte show JOB --artifact sm_100a-0-gemm.ptx" in text
+    assert "PTX" not in text_of(finished(cases=[], kernels=[{**kernel, "links": {}}]))
 
 
 def test_a_compilation_shows_every_line_of_the_compiler_and_claims_no_correctness():
