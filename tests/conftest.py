@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import redis
+from hypothesis import settings
 from redis.asyncio import Redis
 
 from contract.queue import JobQueue
@@ -85,6 +86,10 @@ def no_key_is_left_for_ever(request: pytest.FixtureRequest) -> Iterator[None]:
 # Before torch is imported. Threads of test processes that share the cores wait for one another,
 # which takes more time than all the computing.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# An example that takes long on a busy machine is no failure: tests have a limit of their own.
+settings.register_profile("halfbyte", deadline=None)
+settings.load_profile("halfbyte")
 
 FIRST = ("system", "worker", "docker", "kernels", "client")
 """Folders in which tests take long: so the last ones are short, and no process is left alone."""
