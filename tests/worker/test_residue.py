@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -72,8 +73,12 @@ def living() -> list[str]:
 
 
 def files() -> list[str]:
-    entries = [entry for folder in SHARED_FOLDERS for entry in os.scandir(folder)]
-    return [entry.path for entry in entries if is_ours(entry.stat(follow_symlinks=False).st_uid)]
+    found = []
+    for entry in (entry for folder in SHARED_FOLDERS for entry in os.scandir(folder)):
+        with suppress(FileNotFoundError):  # others have files there as well
+            if is_ours(entry.stat(follow_symlinks=False).st_uid):
+                found.append(entry.path)
+    return found
 
 
 def control_groups() -> list[ControlGroup]:
