@@ -5,9 +5,8 @@ verdicts come here where there is a webhook for them (ranked_feed.py). Either ki
 of its own: a window that is changed makes thousands of entries at once. Taking a delivery hides it
 for a hold; a process that dies with it lets the hold run out, and another one tries. What is due of
 an owner who has enough under way is put off, or one receiver that never answers would be waited for
-by everybody. The receiver
-tells repetitions by the id: the job's, or `ranked-` and the entry's number. A job that is retried
-ends once more, under an id of its own.
+by everybody. The receiver tells repetitions by the id: the job's, or `ranked-` and the entry's
+number. A job that is retried ends once more, under an id of its own.
 
     callbacks posts       zsets: ids of jobs, and of entries, by due time
 """

@@ -137,11 +137,10 @@ class Bench:
 def beside(a: Mapping[str, float], b: Mapping[str, float]) -> str:
     """Say how far the sides are apart by their events, and with each process's own correction."""
     events_us = b["event_median_us"] - a["event_median_us"]
-    corrections_us = a["correction_us"], b["correction_us"]
-    corrected_us = events_us - corrections_us[1] + corrections_us[0]
+    corrected_us = events_us - b["correction_us"] + a["correction_us"]
     return (
         f"{a['event_median_us']:.2f} us; B less A by events {events_us:+.2f}, corrected "
-        f"{corrected_us:+.2f} ({corrections_us[0]:+.2f} and {corrections_us[1]:+.2f} taken off)"
+        f"{corrected_us:+.2f} ({a['correction_us']:+.2f} and {b['correction_us']:+.2f} taken off)"
     )
 
 

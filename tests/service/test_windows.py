@@ -8,7 +8,7 @@ import pytest
 from contract.keys import Role
 from tests.contract.ranked import GPU_WORKER, PROBLEM, ranked, timed
 from tests.service.conftest import serving
-from tests.service.pages.test_pages import page_at
+from tests.service.pages.reading import page_at
 from tests.service.popcorn_cli import ApplicationError
 from tests.service.test_errors import problem_in
 from tests.service.workers import HONEST, wrong_everywhere

@@ -9,7 +9,7 @@ from service.pages.cautions import of_times
 from service.pages.comparing import geomean_ratio, in_words, intervals_of, pairs_of, ratios_of
 from service.pages.difference_finder import Differences
 from tests.service.pages.found import FILE, V1, V2, clocked, finished, hostile, in_turns, timed
-from tests.service.pages.test_pages import page_at
+from tests.service.pages.reading import page_at
 
 
 def reordered(verdict: Passed, *order: int) -> Passed:

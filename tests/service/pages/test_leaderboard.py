@@ -5,7 +5,7 @@ from contract.results import Results
 from service.pages.history import history_of
 from tests.contract.ranked import PROBLEM, ranked
 from tests.service.conftest import serving
-from tests.service.pages.test_pages import Page, page_at
+from tests.service.pages.reading import Page, page_at
 
 
 async def test_a_board_shows_ranks_distances_and_whose_they_are(http, queue):

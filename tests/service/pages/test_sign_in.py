@@ -11,7 +11,7 @@ from contract.sessions import SESSION_S
 from service.dependencies import SESSION_COOKIE
 from tests.service.conftest import serving
 from tests.service.pages.found import V1, finished
-from tests.service.pages.test_pages import BROWSER, checked, page_at
+from tests.service.pages.reading import BROWSER, checked, page_at
 
 
 @pytest.fixture
